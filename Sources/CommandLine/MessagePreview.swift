@@ -99,7 +99,7 @@ struct PreviewDevice {
     func value(of field: DeviceField) -> [UInt8]? {
         var value = device
         switch field {
-        case .text(let field): value = value?.object?[field.rawValue]
+        case .text(let field): value = value?.object?[field.name]
         case .attribute(let path):
             value = value?.object?["attributes"]
             for name in path.names { value = value?.object?[name] }

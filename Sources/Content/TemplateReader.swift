@@ -72,7 +72,7 @@ struct TemplateReader {
         let start = index
         let name = takeName()
         guard !name.isEmpty else { throw unexpected(.field, opening) }
-        if let field = DeviceField.texts.first(where: { $0.rawValue == name }) { return .text(field) }
+        if let field = DeviceField.texts.first(where: { $0.name == name }) { return .text(field) }
         guard name == "attributes" else { throw fault(.unknownField(name), at: start) }
         var names: [String] = []
         repeat {

@@ -55,9 +55,9 @@ package enum DeviceField: Hashable, Sendable {
     case attribute(AttributePath)
 
     /// The names that senders write.
-    package static let names = texts.map(\.rawValue) + ["attributes.…"]
+    package static let names = texts.map(\.name) + ["attributes.…"]
     /// The topic is left out: it is the provider's name for the app itself.
-    static let texts: [TextField] = [.installation, .user, .locale, .timeZone, .appVersion]
+    static let texts = TextField.allCases.filter { $0 != .topic }
 }
 
 /// The reason why a text is no valid template.

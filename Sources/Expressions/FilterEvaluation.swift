@@ -19,7 +19,7 @@ private struct FilterSubject {
     init(device: DeviceRecord, now: WallInstant) {
         self.device = device
         self.now = now
-        attributes = (try? JSONReader.read(device.attributes, limits: .trusted)) ?? .null
+        attributes = (try? JSONReader.read(device.profile.attributes, limits: .trusted)) ?? .null
     }
 
     func fits(_ expression: FilterExpression) -> Bool {
@@ -37,9 +37,9 @@ private struct FilterSubject {
         case .provider(let isAmong, let providers): providers.contains(device.provider) == isAmong
         case .environment(let isAmong, let environments): environments.contains(device.environment) == isAmong
         case .version(let order, let asked):
-            device.appVersion.flatMap(VersionNumber.init(leading:)).map { order.holds($0, asked) } ?? false
+            device.profile[.appVersion].flatMap(VersionNumber.init(leading:)).map { order.holds($0, asked) } ?? false
         case .instant(let field, let order, let asked): order.holds(instant(of: field), asked.instant(now: now))
-        case .tag(let tag): device.tags.contains { $0.hasSameBytes(as: tag) }
+        case .tag(let tag): device.profile.tags.contains { $0.hasSameBytes(as: tag) }
         case .attribute(let path, let test): Self.fits(value(at: path), test)
         }
     }
@@ -48,10 +48,7 @@ private struct FilterSubject {
     private func text(of field: TextField) -> String? {
         switch field {
         case .installation: device.installation
-        case .user: device.user
-        case .locale: device.locale
-        case .timeZone: device.timeZone
-        case .appVersion: device.appVersion
+        case .profile(let field): device.profile[field]
         // "" stands for the credential's only topic.
         case .topic: device.topic.isEmpty ? nil : device.topic
         }

@@ -29,13 +29,25 @@ package enum FilterCondition: Equatable, Sendable {
 }
 
 /// A field whose value is a text. Each but `installation` may be missing.
-package enum TextField: String, CaseIterable, Sendable {
+package enum TextField: Hashable, Sendable, CaseIterable {
     case installation
-    case user
-    case locale
-    case timeZone = "time_zone"
-    case appVersion = "app_version"
+    case profile(ProfileField)
     case topic
+
+    package static let allCases = [installation] + ProfileField.allCases.map { profile($0) } + [topic]
+
+    package var name: String {
+        switch self {
+        case .installation: "installation"
+        case .profile(let field): field.name
+        case .topic: "topic"
+        }
+    }
+
+    package init?(name: String) {
+        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = match
+    }
 }
 
 package enum TextTest: Equatable, Sendable {

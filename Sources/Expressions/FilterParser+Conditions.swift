@@ -7,7 +7,7 @@ extension FilterParser {
         let start = token
         guard case .identifier(let name) = start.kind, !Self.reserved.contains(name) else { throw unexpected(.field) }
         advance()
-        if let field = TextField(rawValue: name) { return try parseText(field) }
+        if let field = TextField(name: name) { return try parseText(field) }
         if let field = InstantField(rawValue: name) { return try parseInstant(field) }
         switch name {
         case "provider": return try parseProvider()
@@ -48,8 +48,8 @@ extension FilterParser {
     }
 
     private mutating func parseText(_ field: TextField) throws(FilterFault) -> FilterCondition {
-        let orders: [FilterOperator] = field == .appVersion ? FilterOperator.orders : []
-        let asked = try takeOperator(of: field.rawValue, FilterOperator.texts + orders)
+        let orders: [FilterOperator] = field == .profile(.appVersion) ? FilterOperator.orders : []
+        let asked = try takeOperator(of: field.name, FilterOperator.texts + orders)
         if let order = asked.order { return .version(order, try takeVersion()) }
         switch asked {
         case .exists: return .text(field, .exists)
@@ -222,7 +222,7 @@ extension FilterOperator {
 extension FilterExpression {
     /// The names that a condition can begin with.
     package static let fields =
-        TextField.allCases.map(\.rawValue) + ["provider", "environment", "tags"]
+        TextField.allCases.map(\.name) + ["provider", "environment", "tags"]
         + InstantField.allCases.map(\.rawValue) + ["attributes"]
 }
 

@@ -1,4 +1,5 @@
 import Calendar
+import Model
 
 /// Prints the canonical text of a filter. Parsed again, it has the same meaning and prints the same bytes.
 ///
@@ -50,8 +51,8 @@ struct FilterPrinter {
     private mutating func write(_ condition: FilterCondition) {
         switch condition {
         case .text(let field, let test):
-            text += field.rawValue
-            write(test, isHidden: hidesNames && (field == .user || field == .installation))
+            text += field.name
+            write(test, isHidden: hidesNames && (field == .profile(.user) || field == .installation))
         case .provider(let isAmong, let providers):
             text += "provider"
             write(among: providers.map { Self.quoted($0.name) }, isAmong)
@@ -59,7 +60,7 @@ struct FilterPrinter {
             text += "environment"
             write(among: environments.map { Self.quoted($0.name) }, isAmong)
         case .version(let order, let version):
-            text += "\(TextField.appVersion.rawValue) \(order.rawValue) \(Self.quoted(version.text))"
+            text += "\(ProfileField.appVersion.name) \(order.rawValue) \(Self.quoted(version.text))"
         case .instant(let field, let order, let instant):
             text += "\(field.rawValue) \(order.rawValue) \(Self.text(instant))"
         case .tag(let tag): text += "tags has \(Self.quoted(tag))"

@@ -31,7 +31,7 @@ package enum TokenLifecycle {
         let row = existing.merged(with: incoming)
         return RegistrationDecision(
             change: change(from: existing, to: row, holder: holder), row: row,
-            isWideRowChanged: !row.hasSameWideRow(as: existing) || incoming.registration.attributes != .keep,
+            isWideRowChanged: !row.hasSameWideRow(as: existing) || incoming.registration.profile.attributes != .keep,
             formerHolder: holder?.lostToken, liftsSuspicion: existing.state == .suspected,
             replacedGeneration: row.hasSameToken(as: existing) ? nil : existing.generation)
     }
@@ -47,13 +47,12 @@ package enum TokenLifecycle {
 
 /// A registration together with the route that it names.
 package struct IncomingRegistration: Equatable, Sendable {
-    /// `attributes` is `.keep` if the same ones are stored already: only the database knows when two are equal.
+    /// Its attributes are `.keep` if the same ones are stored already: only the database knows when two are equal.
     package var registration: DeviceRegistration
     package let route: RouteID
 
     package init(registration: DeviceRegistration, route: RouteID) {
-        self.registration = registration
-        self.route = route
+        (self.registration, self.route) = (registration, route)
     }
 }
 
@@ -68,11 +67,7 @@ package struct StoredRegistration: Equatable, Sendable {
     package var token: DeviceToken
     package var state: RegistrationState
     package var generation: TokenGeneration
-    package var user: String?
-    package var locale: String?
-    package var timeZone: String?
-    package var appVersion: String?
-    package var tags: [String]
+    package var profile: RegistrationProfile
     /// From when the stored data is known: the later of its registration and the time that the backend named. nil: not
     /// read, because no incoming registration has a time.
     package var asOf: WallInstant?
@@ -82,34 +77,20 @@ package struct StoredRegistration: Equatable, Sendable {
 
     package init(
         id: RegistrationID?, installation: String, kind: TokenKind, route: RouteID, provider: Provider,
-        token: DeviceToken, state: RegistrationState, generation: TokenGeneration, user: String?, locale: String?,
-        timeZone: String?, appVersion: String?, tags: [String], asOf: WallInstant?, mistakenRoute: RouteID? = nil
+        token: DeviceToken, state: RegistrationState, generation: TokenGeneration, profile: RegistrationProfile,
+        asOf: WallInstant?, mistakenRoute: RouteID? = nil
     ) {
-        self.id = id
-        self.installation = installation
-        self.kind = kind
-        self.route = route
-        self.provider = provider
-        self.token = token
-        self.state = state
-        self.generation = generation
-        self.user = user
-        self.locale = locale
-        self.timeZone = timeZone
-        self.appVersion = appVersion
-        self.tags = tags
-        self.asOf = asOf
-        self.mistakenRoute = mistakenRoute
+        (self.id, self.installation, self.kind, self.route) = (id, installation, kind, route)
+        (self.provider, self.token, self.state, self.generation) = (provider, token, state, generation)
+        (self.profile, self.asOf, self.mistakenRoute) = (profile, asOf, mistakenRoute)
     }
 
     init(creating incoming: IncomingRegistration) {
         let input = incoming.registration
         self.init(
             id: nil, installation: input.installation, kind: input.kind, route: incoming.route,
-            provider: input.provider,
-            token: input.token, state: .active, generation: TokenGeneration(1), user: input.user.applied(to: nil),
-            locale: input.locale.applied(to: nil), timeZone: input.timeZone.applied(to: nil),
-            appVersion: input.appVersion.applied(to: nil), tags: input.tags.applied(to: []) ?? [], asOf: input.asOf)
+            provider: input.provider, token: input.token, state: .active, generation: TokenGeneration(1),
+            profile: RegistrationProfile().changed(by: input.profile), asOf: input.asOf)
     }
 
     /// True if the provider sees the same token. Tokens of two providers may be equal by chance.
@@ -135,11 +116,7 @@ package struct StoredRegistration: Equatable, Sendable {
         let isMistaken = row.hasSameToken(as: self) && incoming.route == mistakenRoute
         row.route = isMistaken ? route : incoming.route
         row.state = .active
-        row.user = input.user.applied(to: user)
-        row.locale = input.locale.applied(to: locale)
-        row.timeZone = input.timeZone.applied(to: timeZone)
-        row.appVersion = input.appVersion.applied(to: appVersion)
-        row.tags = input.tags.applied(to: tags) ?? []
+        row.profile = profile.changed(by: input.profile)
         row.asOf = input.asOf ?? asOf
         // An answer from the old route (the wrong environment, for example) must not judge the token on the new one.
         if !row.hasSameToken(as: self) || row.route != route { row.beginGeneration(generation.next) }
@@ -179,25 +156,12 @@ package struct RegistrationDecision: Equatable, Sendable {
         change: RegistrationChange, row: StoredRegistration, isWideRowChanged: Bool,
         formerHolder: StoredRegistration?, liftsSuspicion: Bool = false, replacedGeneration: TokenGeneration? = nil
     ) {
-        self.change = change
-        self.row = row
-        self.isWideRowChanged = isWideRowChanged
-        self.formerHolder = formerHolder
-        self.liftsSuspicion = liftsSuspicion
-        self.replacedGeneration = replacedGeneration
+        (self.change, self.row) = (change, row)
+        (self.isWideRowChanged, self.formerHolder) = (isWideRowChanged, formerHolder)
+        (self.liftsSuspicion, self.replacedGeneration) = (liftsSuspicion, replacedGeneration)
     }
 }
 
 extension TokenGeneration {
     package var next: TokenGeneration { TokenGeneration(value &+ 1) }
-}
-
-extension DeviceRegistration.Change {
-    package func applied(to stored: Value?) -> Value? {
-        switch self {
-        case .keep: stored
-        case .clear: nil
-        case .set(let value): value
-        }
-    }
 }

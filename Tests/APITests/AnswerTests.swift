@@ -91,6 +91,7 @@ struct AnswerTests {
     private static let record = DeviceRecord(
         id: RegistrationID(7), installation: "i\"1", kind: .alert, provider: .apns, environment: .production,
         topic: "com.example", token: DeviceToken(bytes: Array(repeating: 0xcd, count: 32)), state: .active, badge: 3,
-        registeredAt: noon, createdAt: noon, user: nil, locale: "fr", timeZone: nil, appVersion: nil, tags: ["news"],
-        attributes: Array(#"{"plan":"gold"}"#.utf8))
+        registeredAt: noon, createdAt: noon,
+        profile: RegistrationProfile(
+            [.locale: "fr"], tags: ["news"], attributes: Array(#"{"plan":"gold"}"#.utf8)))
 }

@@ -29,9 +29,13 @@ struct RegistrationRequestTests {
             read
                 == DeviceRegistration(
                     installation: "i1", kind: .liveActivity, provider: .apns, environment: .sandbox,
-                    topic: "com.example.app", token: DeviceToken(bytes: [0xab, 0xcd, 0x01]), user: .set("Zoë"),
-                    locale: .set("fr_CA"), timeZone: .set("America/Toronto"), appVersion: .set("4.2 (17)"),
-                    tags: .set(["news", "sport"]), attributes: .set(Array(#"{"plan":{"tier":2.50}}"#.utf8)), badge: 3,
+                    topic: "com.example.app", token: DeviceToken(bytes: [0xab, 0xcd, 0x01]),
+                    profile: ProfileChange(
+                        [
+                            .user: .set("Zoë"), .locale: .set("fr_CA"), .timeZone: .set("America/Toronto"),
+                            .appVersion: .set("4.2 (17)"),
+                        ], tags: .set(["news", "sport"]), attributes: .set(Array(#"{"plan":{"tier":2.50}}"#.utf8))),
+                    badge: 3,
                     asOf: noon))
     }
 
@@ -68,8 +72,10 @@ struct RegistrationRequestTests {
         #expect(
             read
                 == DeviceRegistration(
-                    installation: "i1", provider: .apns, token: DeviceToken(bytes: [0]), user: .clear, locale: .clear,
-                    timeZone: .clear, appVersion: .clear, tags: .clear, attributes: .clear))
+                    installation: "i1", provider: .apns, token: DeviceToken(bytes: [0]),
+                    profile: ProfileChange(
+                        [.user: .clear, .locale: .clear, .timeZone: .clear, .appVersion: .clear], tags: .clear,
+                        attributes: .clear)))
     }
 
     @Test("accepts an APNs token of any length", arguments: [1, 31, 32, 54, 80, 100, 2_048])
@@ -90,7 +96,7 @@ struct RegistrationRequestTests {
     func deepAttributes() throws {
         let attributes = #"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":-1.5e308}}}}}}}}"#
         let read = try Self.read(#"{"provider": "apns", "token": "00", "attributes": \#(attributes)}"#)
-        #expect(read.attributes == .set(Array(attributes.utf8)))
+        #expect(read.profile.attributes == .set(Array(attributes.utf8)))
     }
 
     @Test("keeps each tag once, in the order given", arguments: [3, 16, 17, 32])
@@ -98,7 +104,7 @@ struct RegistrationRequestTests {
         let tags = (0..<count).map { "tag \($0)" }
         let twice = (tags + tags.reversed()).map { "\"\($0)\"" }.joined(separator: ",")
         let read = try Self.read(#"{"provider": "apns", "token": "00", "tags": [\#(twice)]}"#)
-        guard case .set(let kept) = read.tags else { return #expect(Bool(false)) }
+        guard case .set(let kept) = read.profile.tags else { return #expect(Bool(false)) }
         #expect(kept == tags)
     }
 
@@ -107,7 +113,7 @@ struct RegistrationRequestTests {
         let composed = "caf\u{e9}"
         let decomposed = "cafe\u{301}"
         let read = try Self.read(#"{"provider": "apns", "token": "00", "tags": ["\#(composed)", "\#(decomposed)"]}"#)
-        guard case .set(let tags) = read.tags else { return #expect(Bool(false)) }
+        guard case .set(let tags) = read.profile.tags else { return #expect(Bool(false)) }
         #expect(tags.map { $0.unicodeScalars.count } == [4, 5])
     }
 

@@ -13,7 +13,7 @@ struct TemplateTextTests {
         ("", []),
         ("Noon", [.literal("Noon")]),
         ("a { b } }} { {", [.literal("a { b } }} { {")]),
-        ("{{user}}", [.placeholder(TemplatePlaceholder(.text(.user)))]),
+        ("{{user}}", [.placeholder(TemplatePlaceholder(.text(.profile(.user))))]),
         ("Hi {{attributes.first_name}}!", [.literal("Hi "), attribute("first_name"), .literal("!")]),
         ("{{ attributes.name|default:'you' }}", [attribute("name", fallback: "you")]),
         ("{{\tattributes.name\n| default : \"it's\"}}", [attribute("name", fallback: "it's")]),
@@ -25,10 +25,10 @@ struct TemplateTextTests {
         (
             "{{locale}} {{time_zone}} {{app_version}} {{installation}}",
             [
-                .placeholder(TemplatePlaceholder(.text(.locale))), .literal(" "),
-                .placeholder(TemplatePlaceholder(.text(.timeZone))),
+                .placeholder(TemplatePlaceholder(.text(.profile(.locale)))), .literal(" "),
+                .placeholder(TemplatePlaceholder(.text(.profile(.timeZone)))),
                 .literal(" "),
-                .placeholder(TemplatePlaceholder(.text(.appVersion))), .literal(" "),
+                .placeholder(TemplatePlaceholder(.text(.profile(.appVersion)))), .literal(" "),
                 .placeholder(TemplatePlaceholder(.text(.installation))),
             ]
         ),
@@ -82,7 +82,7 @@ struct TemplateTextTests {
             case .literal(let text): text.replacing("{", with: "{{'{'}}")
             case .placeholder(let placeholder):
                 switch placeholder.field {
-                case .text(let field): "{{\(field.rawValue) | default: \(quoted(placeholder.fallback))}}"
+                case .text(let field): "{{\(field.name) | default: \(quoted(placeholder.fallback))}}"
                 case .attribute(let path):
                     "{{attributes\(path.names.map { "[\(quoted($0))]" }.joined())|default:\(quoted(placeholder.fallback))}}"
                 }

@@ -9,11 +9,12 @@ private let now = RandomFilter.now
 private let ann = DeviceRecord(
     id: RegistrationID(7), installation: "phone-1", kind: .alert, provider: .fcm, environment: .production, topic: "",
     token: DeviceToken(bytes: [1]), state: .active, badge: 0, registeredAt: now + .seconds(-86_400),
-    createdAt: now + .seconds(-40 * 86_400), user: "ann", locale: "de-AT", timeZone: nil, appVersion: "4.10.1-beta",
-    tags: ["news", "beta"],
-    attributes: Array(
-        #"{"plan":"pro","n":10.0,"big":1e3,"on":true,"off":null,"list":["a",2],"deep":{"x":"y"},"since":"2026-03-01"}"#
-            .utf8))
+    createdAt: now + .seconds(-40 * 86_400),
+    profile: RegistrationProfile(
+        [.user: "ann", .locale: "de-AT", .appVersion: "4.10.1-beta"], tags: ["news", "beta"],
+        attributes: Array(
+            #"{"plan":"pro","n":10.0,"big":1e3,"on":true,"off":null,"list":["a",2],"deep":{"x":"y"},"since":"2026-03-01"}"#
+                .utf8)))
 
 @Suite("The evaluation of a filter")
 struct FilterMeaningTests {

@@ -24,8 +24,10 @@ private func stored(
 ) -> StoredRegistration {
     StoredRegistration(
         id: RegistrationID(id), installation: installation, kind: .alert, route: origin, provider: .apns,
-        token: token(letter), state: state, generation: TokenGeneration(4), user: "ada", locale: "en_GB",
-        timeZone: "Europe/London", appVersion: "5.1", tags: ["news"], asOf: asOf)
+        token: token(letter), state: state, generation: TokenGeneration(4),
+        profile: RegistrationProfile(
+            [.user: "ada", .locale: "en_GB", .timeZone: "Europe/London", .appVersion: "5.1"], tags: ["news"]),
+        asOf: asOf)
 }
 
 @Suite("A registration")
@@ -52,22 +54,31 @@ struct RegistrationRuleTests {
     @Test("keeps fields that it omits, clears those that it clears, and sets those that it sets")
     func refreshed() {
         var registration = input("a", token: "T")
-        registration.user = .clear
-        registration.locale = .set("fr_FR")
+        registration.profile[.user] = .clear
+        registration.profile[.locale] = .set("fr_FR")
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
         #expect(decision.change == .refreshed)
         #expect(decision.isWideRowChanged)
-        #expect(decision.row.user == nil)
-        #expect(decision.row.locale == "fr_FR")
-        #expect(decision.row.tags == ["news"])
+        #expect(decision.row.profile[.user] == nil)
+        #expect(decision.row.profile[.locale] == "fr_FR")
+        #expect(decision.row.profile.tags == ["news"])
         #expect(decision.row.generation == TokenGeneration(4))
+    }
+
+    @Test("writes a name whose bytes changed, even if Unicode holds both for equivalent")
+    func otherBytes() {
+        var (registration, row) = (input("a", token: "T"), stored("a", token: "T"))
+        row.profile[.user] = "Zo\u{eb}"
+        registration.profile[.user] = .set("Zoe\u{308}")
+        let decision = TokenLifecycle.register(existing: row, holder: nil, incoming: incoming(registration))
+        #expect(decision.change == .refreshed && decision.isWideRowChanged)
     }
 
     @Test("writes the wide row if it has attributes, because only the database can compare them")
     func attributes() {
         var registration = input("a", token: "T")
-        registration.attributes = .set(Array("{}".utf8))
+        registration.profile.attributes = .set(Array("{}".utf8))
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
         #expect(decision.isWideRowChanged)
@@ -81,7 +92,7 @@ struct RegistrationRuleTests {
         #expect(decision.row.token == token("U"))
         #expect(decision.row.generation == TokenGeneration(5))
         #expect(decision.replacedGeneration == TokenGeneration(4))
-        #expect(decision.row.tags == ["news"])
+        #expect(decision.row.profile.tags == ["news"])
     }
 
     @Test("raises the generation if the route changes")

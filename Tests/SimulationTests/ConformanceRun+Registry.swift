@@ -19,9 +19,11 @@ extension ConformanceRun {
             provider: random.pick([.apns, .apns, .fcm]),
             environment: random.pick([.production, .production, .sandbox]),
             topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
-            user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
-            timeZone: random.pick([.keep, .keep, .set(random.pick(Self.zones)), .clear]),
-            tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))]),
+            profile: ProfileChange(
+                [
+                    .user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
+                    .timeZone: random.pick([.keep, .keep, .set(random.pick(Self.zones)), .clear]),
+                ], tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))])),
             badge: random.pick([nil, 3]),
             asOf: random.pick([nil, nil, now, now + .seconds(-60), now + .seconds(-1_800)]))
         pushHistory.append(

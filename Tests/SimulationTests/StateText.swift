@@ -188,7 +188,8 @@ extension RegistrationRow {
         [
             "registration", id.value, app.value, stored.route.value, stored.provider.rawValue, stored.kind.rawValue,
             stored.state.rawValue, stored.generation.value, stored.installation, Hexadecimal.text(stored.token.bytes),
-            stored.user ?? "-", stored.tags.isEmpty ? "-" : stored.tags.joined(separator: ","), badge,
+            stored.profile[.user] ?? "-",
+            stored.profile.tags.isEmpty ? "-" : stored.profile.tags.joined(separator: ","), badge,
             registeredAt.microseconds, asOf.cell, mayBeInSibling ? 0 : 1, stored.mistakenRoute?.value ?? -1,
         ]
     }

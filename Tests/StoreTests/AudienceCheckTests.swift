@@ -18,11 +18,12 @@ private enum Change: CaseIterable {
         switch self {
         case .anotherUser:
             var registration = StoreWorld.registration("i1", token: 1)
-            registration.user = .set("eve")
+            registration.profile[.user] = .set("eve")
             try await world.register(registration, at: now)
-        case .nobodySignedIn: try await patch(world) { $0.user = .clear }
+        case .nobodySignedIn: try await patch(world) { $0.profile[.user] = .clear }
         case .tagTaken: try await patch(world) { $0.tagsRemoved = ["vip"] }
-        case .attributeChanged: try await patch(world) { $0.attributes = .set(Array(#"{"city":"Paris"}"#.utf8)) }
+        case .attributeChanged:
+            try await patch(world) { $0.profile.attributes = .set(Array(#"{"city":"Paris"}"#.utf8)) }
         }
     }
 
@@ -46,9 +47,10 @@ extension StoreWorld {
     fileprivate func registerOwners() async throws {
         for (place, user) in ["ada", "ada", "bob"].enumerated() {
             var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
-            registration.user = .set(user)
-            registration.tags = .set(user == "ada" ? ["vip"] : ["guest"])
-            registration.attributes = .set(Array((user == "ada" ? #"{"city":"Berlin"}"# : #"{"city":"Rome"}"#).utf8))
+            registration.profile[.user] = .set(user)
+            registration.profile.tags = .set(user == "ada" ? ["vip"] : ["guest"])
+            registration.profile.attributes = .set(
+                Array((user == "ada" ? #"{"city":"Berlin"}"# : #"{"city":"Rome"}"#).utf8))
             try await register(registration)
         }
     }
@@ -212,7 +214,7 @@ struct AudienceCheckTests {
             try await world.registerOwners()
             try await world.accept(world.newMessage(audience: world.ada))
             var registration = StoreWorld.registration("i1", token: 1, environment: .sandbox)
-            registration.user = .set("eve")
+            registration.profile[.user] = .set("eve")
             try await world.register(registration)
             #expect(try await world.deliverAll() == [2])
             #expect(try await world.account().count(.unregistered) == 1)
@@ -230,7 +232,7 @@ struct AudienceCheckTests {
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             var registration = StoreWorld.registration("i1", token: 1)
-            registration.user = .set("ada")
+            registration.profile[.user] = .set("ada")
             try await world.register(registration, at: later)
             let parcel = try #require(try await world.lease(at: later))
             #expect(parcel.members.map(\.status) == [.present, .present])

@@ -15,8 +15,8 @@ private struct Crowd {
     ) async throws {
         var registration = StoreWorld.registration("i\(ids.count)", token: ids.count, kind: kind)
         registration.provider = provider
-        if let user { registration.user = .set(user) }
-        registration.tags = .set(tags)
+        if let user { registration.profile[.user] = .set(user) }
+        registration.profile.tags = .set(tags)
         ids.append(try await world.register(registration).record.id)
     }
 
@@ -26,8 +26,8 @@ private struct Crowd {
 
     func change(_ place: Int, user: String? = nil, tags: [String]? = nil) async throws {
         var registration = StoreWorld.registration("i\(place)", token: place)
-        if let user { registration.user = .set(user) }
-        if let tags { registration.tags = .set(tags) }
+        if let user { registration.profile[.user] = .set(user) }
+        if let tags { registration.profile.tags = .set(tags) }
         try await world.register(registration)
     }
 
@@ -176,7 +176,7 @@ struct TagAudienceTests {
         try await withStores { world in
             let batch = (1...4_100).map { number in
                 var registration = StoreWorld.registration("i\(number)", token: number)
-                registration.tags = .set(number.isMultiple(of: 2) ? ["all", "rare"] : ["all"])
+                registration.profile.tags = .set(number.isMultiple(of: 2) ? ["all", "rare"] : ["all"])
                 return registration
             }
             _ = await world.stores.registry.register(batch, app: world.app, now: dawn)
@@ -193,7 +193,7 @@ struct TagAudienceTests {
             try await crowd.add(tags: ["news"])
             let other = try await crowd.world.stores.registry.createApp(slug: "other", name: "Other").id
             var registration = StoreWorld.registration("x", token: 900)
-            registration.tags = .set(["news"])
+            registration.profile.tags = .set(["news"])
             try await crowd.world.register(registration, app: other)
             #expect(try await crowd.reached(1, .tags(TagExpression(any: ["news"]))) == [0])
             #expect(try await crowd.reached(2, .tags(TagExpression(none: ["sport"]))) == [0])

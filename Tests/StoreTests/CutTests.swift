@@ -219,7 +219,7 @@ struct CutTests {
             let count = CutMessage.membersMax + 1
             let batch = (1...count).map { number in
                 var registration = StoreWorld.registration("i\(number)", token: number)
-                registration.user = .set("ann")
+                registration.profile[.user] = .set("ann")
                 return registration
             }
             _ = try await world.insisting {

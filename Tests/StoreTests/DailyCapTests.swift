@@ -74,7 +74,7 @@ struct DailyCapTests {
             let lost = try #require(try await world.lease())
             #expect(lost.members.map(\.status) == [.retired])
             var registration = StoreWorld.registration("i1", token: 2)
-            registration.user = .set("ann")
+            registration.profile[.user] = .set("ann")
             try await world.register(registration)
             let second = world.newMessage(2, audience: .installations(["i1"]), lifetime: hour)
             try await world.send(second)

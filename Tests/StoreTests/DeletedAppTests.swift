@@ -68,7 +68,7 @@ struct DeletedAppTests {
     private func fill(_ world: StoreWorld, _ app: AppID, message: UInt64) async throws {
         let tagged = (1...40).map { number in
             var registration = StoreWorld.registration("i\(number)", token: number)
-            registration.tags = .set(["all"])
+            registration.profile.tags = .set(["all"])
             return registration
         }
         for answer in await world.stores.registry.register(tagged, app: app, now: dawn) { _ = try answer.get() }

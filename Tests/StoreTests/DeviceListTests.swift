@@ -31,8 +31,8 @@ struct DeviceListTests {
         let neighbour = try await world.stores.registry.createApp(slug: "neighbour", name: "Neighbour").id
         for number in 1...9 {
             var registration = StoreWorld.registration("i\(number)", token: number)
-            registration.user = .set(number % 2 == 0 ? "even" : "odd")
-            registration.tags = .set(number % 3 == 0 ? ["three", "all"] : ["all"])
+            registration.profile[.user] = .set(number % 2 == 0 ? "even" : "odd")
+            registration.profile.tags = .set(number % 3 == 0 ? ["three", "all"] : ["all"])
             if number % 4 == 0 {
                 (registration.provider, registration.topic) = (.fcm, "")
             }

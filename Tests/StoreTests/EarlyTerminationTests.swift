@@ -117,7 +117,7 @@ struct EarlyTerminationTests {
         try await withStores { world in
             for (place, user) in ["ann", "ann", "bob", "bob"].enumerated() {
                 var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
-                registration.user = .set(user)
+                registration.profile[.user] = .set(user)
                 try await world.register(registration)
             }
             try await world.retire("i1", "i3", "i4")
@@ -139,7 +139,7 @@ struct OtherKindTests {
     func reason() async throws {
         try await withStores { world in
             var notifier = StoreWorld.registration("ringer", token: 1, kind: .voip)
-            notifier.user = .set("ann")
+            notifier.profile[.user] = .set("ann")
             try await world.register(notifier)
             try await world.plan(.installations(["ghost", "ringer"]))
             let reasons = ["no_registration_of_kind", "unknown_device"]
@@ -153,7 +153,7 @@ struct OtherKindTests {
     func user() async throws {
         try await withStores { world in
             var notifier = StoreWorld.registration("ringer", token: 1, kind: .voip)
-            notifier.user = .set("ann")
+            notifier.profile[.user] = .set("ann")
             try await world.register(notifier)
             try await world.plan(.users(["ann", "bob"]))
             let items = try await world.failures().items

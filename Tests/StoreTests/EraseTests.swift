@@ -9,7 +9,7 @@ struct EraseTests {
         _ installation: String, token: Int, user: String?, kind: TokenKind = .alert
     ) -> DeviceRegistration {
         var registration = StoreWorld.registration(installation, token: token, kind: kind)
-        if let user { registration.user = .set(user) }
+        if let user { registration.profile[.user] = .set(user) }
         return registration
     }
 
@@ -33,7 +33,7 @@ struct EraseTests {
             #expect(report.feedback == 3)
             #expect(try await registry.devices(app: world.app, installation: "tablet").isEmpty)
             #expect(try await registry.devices(app: world.app, installation: "phone").map(\.kind) == [.widget])
-            #expect(try await world.device("other").user == "eve")
+            #expect(try await world.device("other").profile[.user] == "eve")
             #expect(try await registry.devices(app: neighbour, installation: "phone").count == 1)
             let names = try await world.feed().map(\.installation)
             #expect(names.count == 4 && names[2] == "other")

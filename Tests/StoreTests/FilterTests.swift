@@ -45,12 +45,12 @@ private struct FilterFixture {
         if number.isMultiple(of: 3) {
             (registration.provider, registration.topic, registration.environment) = (.fcm, "", .production)
         }
-        registration.user = perhaps(texts, &maker)
-        registration.locale = perhaps(["de-AT", "an", "10"], &maker)
-        registration.timeZone = perhaps(["ann", "4.2"], &maker)
-        registration.appVersion = perhaps(RandomFilter.versionTexts + RandomFilter.otherVersionTexts, &maker)
-        registration.tags = .set(maker.list { $0.pick(RandomFilter.tags) })
-        registration.attributes = .set(Array(attributes(&maker, depth: 2).utf8))
+        registration.profile[.user] = perhaps(texts, &maker)
+        registration.profile[.locale] = perhaps(["de-AT", "an", "10"], &maker)
+        registration.profile[.timeZone] = perhaps(["ann", "4.2"], &maker)
+        registration.profile[.appVersion] = perhaps(RandomFilter.versionTexts + RandomFilter.otherVersionTexts, &maker)
+        registration.profile.tags = .set(maker.list { $0.pick(RandomFilter.tags) })
+        registration.profile.attributes = .set(Array(attributes(&maker, depth: 2).utf8))
         return registration
     }
 
@@ -204,9 +204,9 @@ struct FilterTests {
             let active = try await fixture.listed(expression) { $0.state = .active }
             #expect(active == names(fitting))
             let tagged = try await fixture.listed(expression) { $0.tag = "news" }
-            #expect(tagged == names(fitting.filter { $0.tags.contains("news") }))
+            #expect(tagged == names(fitting.filter { $0.profile.tags.contains("news") }))
             let users = try await fixture.listed(expression) { $0.user = "ann" }
-            #expect(users == names(fitting.filter { $0.user == "ann" }))
+            #expect(users == names(fitting.filter { $0.profile[.user] == "ann" }))
             #expect(try await fixture.listed(expression) { $0.state = .retired } == [])
         }
     }

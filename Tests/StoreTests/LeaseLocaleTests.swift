@@ -14,7 +14,7 @@ struct LeaseLocaleTests {
             let registration = ["fr_CA", "", "zh-Hant-TW"]
             for (place, locale) in registration.enumerated() {
                 var registration = StoreWorld.registration("i\(place)", token: place)
-                registration.locale = locale.isEmpty ? .keep : .set(locale)
+                registration.profile[.locale] = locale.isEmpty ? .keep : .set(locale)
                 try await world.register(registration)
             }
             try await world.send(world.newMessage(badge: badge, readsLocale: readsLocale))

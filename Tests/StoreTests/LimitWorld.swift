@@ -24,7 +24,7 @@ extension StoreWorld {
     func register(zones: [String?]) async throws {
         for (place, zone) in zones.enumerated() {
             var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
-            registration.timeZone = zone.map { .set($0) } ?? .keep
+            registration.profile[.timeZone] = zone.map { .set($0) } ?? .keep
             try await register(registration)
         }
     }
@@ -33,7 +33,7 @@ extension StoreWorld {
     func register(users: [String?]) async throws {
         for (place, user) in users.enumerated() {
             var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
-            registration.user = user.map { .set($0) } ?? .keep
+            registration.profile[.user] = user.map { .set($0) } ?? .keep
             try await register(registration)
         }
     }

@@ -32,7 +32,7 @@ struct LocalHourTests {
     private func register(_ world: StoreWorld, _ zones: [String?]) async throws {
         for (place, zone) in zones.enumerated() {
             var registration = StoreWorld.registration(zone ?? "none", token: place + 1)
-            registration.timeZone = zone.map { .set($0) } ?? .keep
+            registration.profile[.timeZone] = zone.map { .set($0) } ?? .keep
             try await world.register(registration)
         }
     }

@@ -8,7 +8,8 @@ import Testing
 @Suite("A query for the values of a parcel's members")
 struct MemberValueTests {
     private static let fields: [DeviceField] = [
-        .text(.installation), .text(.user), .text(.locale), .text(.timeZone), .text(.appVersion),
+        .text(.installation), .text(.profile(.user)), .text(.profile(.locale)), .text(.profile(.timeZone)),
+        .text(.profile(.appVersion)),
         .attribute(AttributePath(["name"])), .attribute(AttributePath(["a b", "0"])),
     ]
 
@@ -20,12 +21,12 @@ struct MemberValueTests {
         _ world: StoreWorld, _ name: String, token: Int, attributes: String, isTalkative: Bool = false
     ) async throws -> RegistrationID {
         var registration = StoreWorld.registration(name, token: token)
-        registration.attributes = .set(Array(attributes.utf8))
+        registration.profile.attributes = .set(Array(attributes.utf8))
         if isTalkative {
-            registration.user = .set("ann")
-            registration.locale = .set("fr-CA")
-            registration.timeZone = .set("Europe/Paris")
-            registration.appVersion = .set("4.2")
+            registration.profile[.user] = .set("ann")
+            registration.profile[.locale] = .set("fr-CA")
+            registration.profile[.timeZone] = .set("Europe/Paris")
+            registration.profile[.appVersion] = .set("4.2")
         }
         return try await world.register(registration).record.id
     }

@@ -67,11 +67,11 @@ struct NeighbourTests {
         (0..<Self.batch).map { number in
             let seed = 1_000 * (round + 1) + (number + tokenShift) % Self.batch
             var registration = StoreWorld.registration("batch-\(round)-\(number)", token: seed)
-            registration.locale = .set(locale)
+            registration.profile[.locale] = .set(locale)
             registration.asOf = dawn
-            registration.user = .set("user-\(round)-\(number / 3)")
-            registration.tags = .set(["all", "turn-\(round)"])
-            registration.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
+            registration.profile[.user] = .set("user-\(round)-\(number / 3)")
+            registration.profile.tags = .set(["all", "turn-\(round)"])
+            registration.profile.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
             return registration
         }
     }

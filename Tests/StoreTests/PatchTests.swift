@@ -20,28 +20,30 @@ struct PatchTests {
     func everyKind() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
-            (registration.user, registration.locale) = (.set("ada"), .set("en"))
-            (registration.tags, registration.attributes) = (
+            (registration.profile[.user], registration.profile[.locale]) = (.set("ada"), .set("en"))
+            (registration.profile.tags, registration.profile.attributes) = (
                 .set(["news", "sport"]), .set(Array(#"{"a":1,"b":{"c":2}}"#.utf8))
             )
             let before = try await world.register(registration).record
             try await world.register(StoreWorld.registration("i1", token: 2, kind: .voip))
             let reply = try await Self.patch(world) { patch in
-                patch.user = .clear
-                patch.timeZone = .set("Europe/Paris")
+                patch.profile[.user] = .clear
+                patch.profile[.timeZone] = .set("Europe/Paris")
                 (patch.tagsAdded, patch.tagsRemoved) = (["weather", "sport"], ["news", "none"])
-                patch.attributes = .set(Array(#"{"a":null,"b":{"d":3}}"#.utf8))
+                patch.profile.attributes = .set(Array(#"{"a":null,"b":{"d":3}}"#.utf8))
             }
             let alert = try await world.device("i1")
-            #expect(alert.user == nil && alert.locale == "en" && alert.timeZone == "Europe/Paris")
-            #expect(alert.tags == ["sport", "weather"])
-            #expect(String(decoding: alert.attributes, as: UTF8.self) == #"{"b": {"c": 2, "d": 3}}"#)
+            #expect(
+                alert.profile[.user] == nil && alert.profile[.locale] == "en"
+                    && alert.profile[.timeZone] == "Europe/Paris")
+            #expect(alert.profile.tags == ["sport", "weather"])
+            #expect(String(decoding: alert.profile.attributes, as: UTF8.self) == #"{"b": {"c": 2, "d": 3}}"#)
             #expect(alert.token == before.token && alert.registeredAt == before.registeredAt)
             let both = try await world.stores.registry.devices(app: world.app, installation: "i1")
             #expect(reply == .patched(both))
-            #expect(both[1].timeZone == "Europe/Paris" && both[1].tags == ["weather", "sport"])
-            _ = try await Self.patch(world, kind: .voip) { $0.timeZone = .clear }
-            #expect(try await world.device("i1").timeZone == "Europe/Paris")
+            #expect(both[1].profile[.timeZone] == "Europe/Paris" && both[1].profile.tags == ["weather", "sport"])
+            _ = try await Self.patch(world, kind: .voip) { $0.profile[.timeZone] = .clear }
+            #expect(try await world.device("i1").profile[.timeZone] == "Europe/Paris")
             #expect(try await world.number("SELECT count(*) FROM registration_tags") == 4)
         }
     }
@@ -50,10 +52,10 @@ struct PatchTests {
     func nothingNew() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
-            (registration.user, registration.tags) = (.set("ada"), .set(["news"]))
+            (registration.profile[.user], registration.profile.tags) = (.set("ada"), .set(["news"]))
             try await world.register(registration)
             let before = try await world.number("SELECT xmin::text::int8 FROM registrations")
-            _ = try await Self.patch(world) { ($0.user, $0.tagsAdded) = (.set("ada"), ["news"]) }
+            _ = try await Self.patch(world) { ($0.profile[.user], $0.tagsAdded) = (.set("ada"), ["news"]) }
             #expect(try await world.number("SELECT xmin::text::int8 FROM registrations") == before)
         }
     }
@@ -66,17 +68,17 @@ struct PatchTests {
             #expect(tags == .tooManyTags(5))
             let long = Array(#"{"a":"\#(String(repeating: "x", count: 40))"}"#.utf8)
             let refused = try await Self.patch(world) { patch in
-                patch.user = .set("ada")
-                patch.attributes = .set(long)
+                patch.profile[.user] = .set("ada")
+                patch.profile.attributes = .set(long)
             }
             #expect(refused == .attributesTooLong(bytes: long.count))
             let many = Array(#"{"a":1,"b":{"c":2,"d":3,"e":4}}"#.utf8)
-            let tooMany = try await Self.patch(world) { $0.attributes = .set(many) }
+            let tooMany = try await Self.patch(world) { $0.profile.attributes = .set(many) }
             #expect(tooMany == .tooManyAttributes(members: 5))
-            #expect(try await world.device("i1").user == nil)
-            let unknown = try await Self.patch(world, "i2") { $0.user = .clear }
+            #expect(try await world.device("i1").profile[.user] == nil)
+            let unknown = try await Self.patch(world, "i2") { $0.profile[.user] = .clear }
             #expect(unknown == .unknownDevice)
-            let otherKind = try await Self.patch(world, kind: .voip) { $0.user = .clear }
+            let otherKind = try await Self.patch(world, kind: .voip) { $0.profile[.user] = .clear }
             #expect(otherKind == .unknownDevice)
         }
     }
@@ -95,7 +97,7 @@ struct PatchTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(try await world.device("i1").tags.sorted() == ["t1", "t2", "t3", "t4"])
+            #expect(try await world.device("i1").profile.tags.sorted() == ["t1", "t2", "t3", "t4"])
         }
     }
 }

@@ -25,7 +25,7 @@ struct PlanGroupTests {
     private func people(_ world: StoreWorld, _ numbers: ClosedRange<Int>) async throws {
         for number in numbers {
             var registration = StoreWorld.registration("i\(number)", token: number)
-            registration.user = .set("u\(number)")
+            registration.profile[.user] = .set("u\(number)")
             try await world.register(registration)
         }
     }
@@ -69,7 +69,7 @@ struct PlanGroupTests {
         try await withStores { world in
             for number in 1...5 {
                 var registration = StoreWorld.registration("i\(number)", token: number)
-                registration.user = .set("ann")
+                registration.profile[.user] = .set("ann")
                 try await world.register(registration)
             }
             try await world.acceptEach([
@@ -140,7 +140,7 @@ struct PlanGroupTests {
         try await withStores { world in
             let crowd = (1...2_100).map { number in
                 var registration = StoreWorld.registration("i\(number)", token: number)
-                registration.user = .set("ann")
+                registration.profile[.user] = .set("ann")
                 return registration
             }
             _ = await world.stores.registry.register(crowd, app: world.app, now: dawn)

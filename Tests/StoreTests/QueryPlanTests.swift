@@ -73,9 +73,9 @@ struct QueryPlanTests {
     private func work(_ world: StoreWorld) async throws {
         var registration = StoreWorld.registration("i1", token: 1)
         registration.asOf = dawn
-        registration.attributes = .set(Array("{}".utf8))
+        registration.profile.attributes = .set(Array("{}".utf8))
         try await world.register(registration)
-        registration.locale = .set("en_GB")
+        registration.profile[.locale] = .set("en_GB")
         try await world.register(registration)
         try await world.register(StoreWorld.registration("i2", token: 1))
         let ids = try await world.register(1...6)
@@ -120,7 +120,7 @@ struct QueryPlanTests {
             _ in []
         }
         var patch = DevicePatch()
-        patch.user = .set("ada")
+        patch.profile[.user] = .set("ada")
         let limits = DevicePatchLimits(tagsMax: 9, attributesBytesMax: 99, attributesMembersMax: 9)
         _ = try await registry.patch(patch, app: world.app, installation: "i1", kind: nil, limits: limits)
         for item in try await world.stores.feedback.page(app: world.app, limit: 9).items {

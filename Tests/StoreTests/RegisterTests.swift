@@ -12,12 +12,12 @@ struct RegisterTests {
     func created() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1, environment: .sandbox)
-            registration.user = .set("ada")
-            registration.locale = .set("en_GB")
-            registration.timeZone = .set("Europe/London")
-            registration.appVersion = .set("5.1")
-            registration.tags = .set(["news", #"a "quoted\" one"#, "", "{x,y}", "NULL"])
-            registration.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
+            registration.profile[.user] = .set("ada")
+            registration.profile[.locale] = .set("en_GB")
+            registration.profile[.timeZone] = .set("Europe/London")
+            registration.profile[.appVersion] = .set("5.1")
+            registration.profile.tags = .set(["news", #"a "quoted\" one"#, "", "{x,y}", "NULL"])
+            registration.profile.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
             registration.badge = 3
             let device = try await world.register(registration)
             #expect(device.change == .created)
@@ -30,10 +30,13 @@ struct RegisterTests {
             #expect(record.topic == StoreWorld.topic)
             #expect(record.registeredAt == dawn && record.createdAt == dawn)
             #expect(
-                [record.user, record.locale, record.timeZone, record.appVersion]
+                [
+                    record.profile[.user], record.profile[.locale], record.profile[.timeZone],
+                    record.profile[.appVersion],
+                ]
                     == ["ada", "en_GB", "Europe/London", "5.1"])
-            #expect(.set(record.tags) == registration.tags)
-            #expect(String(decoding: record.attributes, as: UTF8.self) == #"{"plan": "gold"}"#)
+            #expect(.set(record.profile.tags) == registration.profile.tags)
+            #expect(String(decoding: record.profile.attributes, as: UTF8.self) == #"{"plan": "gold"}"#)
         }
     }
 
@@ -41,12 +44,12 @@ struct RegisterTests {
     func unchanged() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
-            registration.attributes = .set(Array(#"{"b":1,"a":[1,2]}"#.utf8))
+            registration.profile.attributes = .set(Array(#"{"b":1,"a":[1,2]}"#.utf8))
             registration.asOf = dawn
             try await world.register(registration)
             let version = "SELECT xmin::text::int8 FROM registrations"
             let before = try await world.number(version)
-            registration.attributes = .set(Array(#"{ "a": [1, 2], "b": 1 }"#.utf8))
+            registration.profile.attributes = .set(Array(#"{ "a": [1, 2], "b": 1 }"#.utf8))
             registration.badge = 9
             registration.asOf = dawn + .seconds(60)
             let device = try await world.register(registration, at: dawn + .seconds(60))
@@ -63,13 +66,13 @@ struct RegisterTests {
     func replaced() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
-            registration.tags = .set(["news"])
+            registration.profile.tags = .set(["news"])
             registration.badge = 4
             try await world.register(registration)
             let device = try await world.register(StoreWorld.registration("i1", token: 2))
             #expect(device.change == .replaced)
             #expect(device.record.badge == 4)
-            #expect(device.record.tags == ["news"])
+            #expect(device.record.profile.tags == ["news"])
             let feed = try await world.feed()
             #expect(feed.map(\.verdict) == [.replaced])
             #expect(feed.map(\.installation) == ["i1"])
@@ -196,6 +199,20 @@ struct RegisterBatchTests {
         }
     }
 
+    @Test("stores the longest text of each profile field, and refuses a longer one", arguments: ProfileField.allCases)
+    func longestTexts(field: ProfileField) async throws {
+        try await withStores { world in
+            var registration = StoreWorld.registration("i1", token: 1)
+            let longest = String(repeating: "x", count: field.bytesMax)
+            registration.profile[field] = .set(longest)
+            let stored = try await world.register(registration).record.profile[field]
+            #expect(stored == longest)
+            registration.profile[field] = .set(longest + "x")
+            let answer = await world.stores.registry.register([registration], app: world.app)[0]
+            #expect(throws: StoreFault.invalid(constraint: "registrations_\(field.column)_check")) { try answer.get() }
+        }
+    }
+
     @Test("answers in the order of its registrations")
     func order() async throws {
         try await withStores { world in
@@ -211,7 +228,7 @@ struct RegisterBatchTests {
     func oneBadRow() async throws {
         try await withStores { world in
             var batch = (1...100).map { StoreWorld.registration("i\($0)", token: $0) }
-            batch[41].locale = .set(String(repeating: "x", count: 65))
+            batch[41].profile[.locale] = .set(String(repeating: "x", count: 65))
             let answers = await world.stores.registry.register(batch, app: world.app)
             for (place, answer) in answers.enumerated() {
                 switch answer {

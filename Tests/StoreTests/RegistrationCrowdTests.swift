@@ -75,11 +75,11 @@ private struct Backend {
             environment: provider == .apns && dice.below(6) == 0 ? .sandbox : .production,
             token: StoreWorld.token(number * 1_000 + dice.below(45)))
         switch dice.below(4) {
-        case 0: registration.user = .clear
-        case 1: registration.user = .set("u\(dice.below(9))")
+        case 0: registration.profile[.user] = .clear
+        case 1: registration.profile[.user] = .set("u\(dice.below(9))")
         default: break
         }
-        if dice.below(3) == 0 { registration.tags = .set((0..<dice.below(4)).map { "t\($0)" }) }
+        if dice.below(3) == 0 { registration.profile.tags = .set((0..<dice.below(4)).map { "t\($0)" }) }
         if dice.below(3) > 0 {
             registration.asOf = (dice.below(4) == 0 ? dusk : dawn) + .seconds(Int64(dice.below(1_000)))
         }
@@ -93,9 +93,9 @@ private struct Backend {
         var registration = registration
         registration.asOf = nil
         switch dice.below(3) {
-        case 0: registration.user = .set("a\0b")
+        case 0: registration.profile[.user] = .set("a\0b")
         case 1: registration.token = DeviceToken(bytes: [])
-        default: registration.locale = .set(String(repeating: "x", count: 65))
+        default: registration.profile[.locale] = .set(String(repeating: "x", count: 65))
         }
         return registration
     }
@@ -118,12 +118,12 @@ private struct Backend {
         (device.provider, device.token, device.environment) = (
             registration.provider, registration.token, registration.environment
         )
-        switch registration.user {
+        switch registration.profile[.user] {
         case .keep: break
         case .clear: device.user = nil
         case .set(let user): device.user = user
         }
-        if case .set(let tags) = registration.tags { device.tags = tags }
+        if case .set(let tags) = registration.profile.tags { device.tags = tags }
         device.asOf = registration.asOf ?? device.asOf
         device.registeredAt = max(device.registeredAt, min(registration.asOf ?? noon, noon))
         devices[key] = device
@@ -232,7 +232,7 @@ private struct Member {
     private mutating func contested() -> (registration: DeviceRegistration, user: String) {
         var registration = StoreWorld.registration("hot\(dice.below(5))", token: 900_000 + dice.below(5))
         let user = "b\(backend.number)-\(dice.below(1_000_000))"
-        registration.user = .set(user)
+        registration.profile[.user] = .set(user)
         return (registration, user)
     }
 

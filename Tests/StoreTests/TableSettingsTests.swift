@@ -132,7 +132,7 @@ struct TableSettingsTests {
         try await withStores { world in
             try await world.register(1...400)
             var batch = (1...400).map { StoreWorld.registration("i\($0)", token: $0) }
-            for place in batch.indices where place % 20 == 0 { batch[place].locale = .set("fr") }
+            for place in batch.indices where place % 20 == 0 { batch[place].profile[.locale] = .set("fr") }
             for answer in await world.stores.registry.register(batch, app: world.app) { _ = try answer.get() }
             // An update that stays in its page and changes no indexed column writes no index.
             let stayed = """

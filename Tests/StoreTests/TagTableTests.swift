@@ -19,21 +19,21 @@ struct TagTableTests {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
             var other = StoreWorld.registration("i2", token: 2)
-            registration.tags = .set(["news", "sport", #"a "quoted\" one"#, ""])
-            other.tags = .set(["news"])
+            registration.profile.tags = .set(["news", "sport", #"a "quoted\" one"#, ""])
+            other.profile.tags = .set(["news"])
             let both = [registration, other, StoreWorld.registration("i3", token: 3)]
             for answer in await world.stores.registry.register(both, app: world.app) { _ = try answer.get() }
             #expect(try await world.number(Self.rows) == 5)
             #expect(try await world.number(Self.difference) == 0)
-            registration.tags = .set(["sport", "weather"])
+            registration.profile.tags = .set(["sport", "weather"])
             try await world.register(registration)
             #expect(try await world.number(Self.rows) == 3)
             #expect(try await world.number(Self.difference) == 0)
-            registration.tags = .keep
-            registration.locale = .set("fr")
+            registration.profile.tags = .keep
+            registration.profile[.locale] = .set("fr")
             try await world.register(registration)
             #expect(try await world.number(Self.rows) == 3)
-            registration.tags = .clear
+            registration.profile.tags = .clear
             try await world.register(registration)
             #expect(try await world.number(Self.rows) == 1)
             #expect(try await world.stores.registry.removeDevice(app: world.app, installation: "i2") == 1)

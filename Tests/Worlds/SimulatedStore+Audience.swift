@@ -77,7 +77,7 @@ extension SimulatedStore {
         case .tags(let expression):
             let scanned = scanned(expression, message, after, idsMax)
             let tagged = registrations.filter { row in
-                row.app == message.app && scanned.contains { row.stored.tags.contains($0) }
+                row.app == message.app && scanned.contains { row.stored.profile.tags.contains($0) }
             }
             return range(of: tagged, message, after, idsMax) {
                 $0.stored.kind == message.kind && $0.isLive && audience.includes($0) && expression.includes($0)
@@ -88,7 +88,7 @@ extension SimulatedStore {
     /// The reason why the audience no longer includes a member; nil: it does.
     func excluded(_ row: RegistrationRow, from parcel: ParcelRow) -> AudienceChange? {
         switch message(parcel.message)?.audienceWanted.selection {
-        case .users(let names): row.stored.user.map { names.contains($0) } == true ? nil : .user
+        case .users(let names): row.stored.profile[.user].map { names.contains($0) } == true ? nil : .user
         case .tags(let expression): expression.includes(row) ? nil : .condition
         case .all, .installations, .tokens, .stale, nil: nil
         case .filter: preconditionFailure("no simulated message has a filter")
@@ -167,14 +167,14 @@ extension SimulatedStore {
         -> SimulatedAudienceQuery
     {
         let owned = registrations.filter { row in
-            row.app == message.app && row.stored.user.map { names.contains($0) } ?? false
+            row.app == message.app && row.stored.profile[.user].map { names.contains($0) } ?? false
         }
         var query = range(of: owned, message, after, idsMax) {
             $0.stored.kind == message.kind && $0.isLive && message.audienceWanted.includes($0)
         }
         guard after == 0 else { return query }
         for (number, name) in names.enumerated() {
-            let all = owned.filter { $0.stored.user == name && $0.id <= message.horizon }
+            let all = owned.filter { $0.stored.profile[.user] == name && $0.id <= message.horizon }
             let own = all.filter { $0.stored.kind == message.kind }
             if own.isEmpty {
                 let reason = all.isEmpty ? TerminalReason.unknownUser : TerminalReason.noRegistrationOfKind
@@ -194,7 +194,8 @@ extension SimulatedStore {
     ) -> [String] {
         func count(_ tag: String) -> Int {
             let rows = registrations.filter {
-                $0.app == message.app && $0.id.value > after && $0.id <= message.horizon && $0.stored.tags.contains(tag)
+                $0.app == message.app && $0.id.value > after && $0.id <= message.horizon
+                    && $0.stored.profile.tags.contains(tag)
             }
             return min(rows.count, idsMax)
         }
@@ -235,7 +236,7 @@ extension Audience {
 
 extension TagExpression {
     fileprivate func includes(_ row: RegistrationRow) -> Bool {
-        let tags = row.stored.tags
+        let tags = row.stored.profile.tags
         return (any.isEmpty || any.contains { tags.contains($0) }) && all.allSatisfy { tags.contains($0) }
             && !none.contains { tags.contains($0) }
     }

@@ -101,7 +101,7 @@ extension SimulatedStore {
     }
 
     private func minutesEast(_ member: RegistrationID, _ limits: LimitRow) -> Int64 {
-        SimulatedZones.minutesEast(registration(member)?.stored.timeZone, else: limits.timeZone)
+        SimulatedZones.minutesEast(registration(member)?.stored.profile[.timeZone], else: limits.timeZone)
     }
 
     private func isExcluded(_ row: RegistrationRow, from parcel: ParcelRow) -> Bool {
@@ -113,7 +113,7 @@ extension SimulatedStore {
     /// The user or device whose daily cap counts; nil where no live registration has this id.
     package func who(_ member: RegistrationID) -> String? {
         guard let row = registration(member), row.isLive else { return nil }
-        return row.stored.user.map { "user:" + $0 } ?? "device:\(member.value)"
+        return row.stored.profile[.user].map { "user:" + $0 } ?? "device:\(member.value)"
     }
 
     /// Counts the message for the user's day. False: the cap is reached without it.

@@ -34,7 +34,7 @@ extension SimulatedStore {
 
     /// The instant at which a device's clock shows the hour, or the app's clock where the device has no known zone.
     package func instant(of hour: LocalHour, for registration: RegistrationID, app: AppID) -> WallInstant {
-        let zone = self.registration(registration)?.stored.timeZone
+        let zone = self.registration(registration)?.stored.profile[.timeZone]
         return hour.inUTC + .seconds(-60 * SimulatedZones.minutesEast(zone, else: limits(of: app).timeZone))
     }
 }

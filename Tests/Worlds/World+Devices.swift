@@ -76,8 +76,9 @@ extension SimulatedWorld {
         let input = DeviceRegistration(
             installation: phone.installation, kind: phone.kind, provider: phone.provider,
             environment: environmentReported(by: phone), token: phone.token,
-            user: phone.user.map { .set($0) } ?? .clear,
-            timeZone: timeZone(of: phone), tags: .set(phone.tags))
+            profile: ProfileChange(
+                [.user: phone.user.map { .set($0) } ?? .clear, .timeZone: timeZone(of: phone)],
+                tags: .set(phone.tags)))
         let holder = store.placeOfHolder(app: phone.app, of: input).map { store.registrations[$0] }
         store.register(input, app: phone.app, now: wall)
         if let holder, holder.stored.installation != phone.installation { ledger.disturb(holder.id) }

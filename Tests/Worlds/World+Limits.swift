@@ -65,7 +65,7 @@ extension SimulatedWorld {
         _ now: WallInstant
     ) {
         let hours = message.ignored.contains(.quietHours) ? nil : limits.quietHours
-        let zone = store.registration(member.registration)?.stored.timeZone
+        let zone = store.registration(member.registration)?.stored.profile[.timeZone]
         let east = SimulatedZones.minutesEast(zone, else: limits.timeZone)
         let quiet = hours.map { $0.isQuiet(now, east) } ?? false
         if hours != nil { judge(.quietHours) }

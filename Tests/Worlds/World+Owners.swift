@@ -28,7 +28,8 @@ extension SimulatedWorld {
     mutating func checkAudience(_ parcel: LeasedParcel, _ message: MessageRow) {
         for member in parcel.members {
             guard let row = store.registration(member.registration), row.isLive,
-                let isIncluded = message.audienceWanted.includes(user: row.stored.user, tags: row.stored.tags)
+                let isIncluded = message.audienceWanted.includes(
+                    user: row.stored.profile[.user], tags: row.stored.profile.tags)
             else { continue }
             judge(.audience)
             if case .excluded = member.status {

@@ -114,16 +114,13 @@ package enum DeviceAnswer {
         writer.member("token", text(device.token, of: device.provider, view))
         writer.member("state", device.state.name)
         writer.member("badge", device.badge)
-        writer.optional("user", device.user)
-        writer.optional("locale", device.locale)
-        writer.optional("time_zone", device.timeZone)
-        writer.optional("app_version", device.appVersion)
+        for field in ProfileField.allCases { writer.optional(field.name, device.profile[field]) }
         writer.name("tags")
         writer.beginArray()
-        for tag in device.tags { writer.string(tag) }
+        for tag in device.profile.tags { writer.string(tag) }
         writer.endArray()
         writer.name("attributes")
-        writer.raw(device.attributes)
+        writer.raw(device.profile.attributes)
         writer.time("registered_at", device.registeredAt)
         writer.time("created_at", device.createdAt)
     }

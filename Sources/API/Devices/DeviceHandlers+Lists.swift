@@ -125,10 +125,10 @@ extension DeviceHandlers {
 
     func eraseUser(_ call: Call) async throws(Problem) -> Answer {
         let bytes = call.subject.utf8.count
-        guard bytes <= RegistrationLimits.userBytesMax else {
+        guard bytes <= ProfileField.user.bytesMax else {
             throw Problem(
                 .valueTooLong,
-                "The user's name has \(bytes) bytes; the limit is \(RegistrationLimits.userBytesMax).")
+                "The user's name has \(bytes) bytes; the limit is \(ProfileField.user.bytesMax).")
         }
         let app = try await apps.app(of: call)
         let report: ErasureReport

@@ -12,19 +12,12 @@ package enum DevicePatchRequest {
                 at: reader.pointer / name)
         }
         var patch = DevicePatch()
-        patch.user = try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, RegistrationRequest.isText)
-        patch.locale = try reader.change(
-            "locale", bytesMax: RegistrationLimits.localeBytesMax, RegistrationRequest.isVisibleASCII)
-        patch.timeZone = try reader.timeZoneChange("time_zone")
-        patch.appVersion = try reader.change(
-            "app_version", bytesMax: RegistrationLimits.appVersionBytesMax, RegistrationRequest.isText)
-        patch.tags = try RegistrationRequest.readTags(&reader)
-        patch.tagsAdded = try tags("tags_add", &reader)
-        patch.tagsRemoved = try tags("tags_remove", &reader)
         // The attributes are a merge patch. Its own size is bounded here, before the transaction that merges it. That
         // transaction measures the result.
-        patch.attributes = try RegistrationRequest.readAttributes(
-            &reader, bytesMax: RegistrationLimits.attributesPatchBytesMax)
+        patch.profile = try RegistrationRequest.readProfile(
+            &reader, attributesBytesMax: RegistrationLimits.attributesPatchBytesMax)
+        patch.tagsAdded = try tags("tags_add", &reader)
+        patch.tagsRemoved = try tags("tags_remove", &reader)
         try reader.end()
         return patch
     }

@@ -10,9 +10,6 @@ import Providers
 /// The limits of one registration, in UTF-8 bytes unless stated otherwise. The database has the same limits.
 package enum RegistrationLimits {
     package static let installationBytesMax = 256
-    static let userBytesMax = 256
-    static let localeBytesMax = 64
-    static let appVersionBytesMax = 64
     package static let tagsMax = 64
     package static let tagBytesMax = 128
     /// The most bytes of attributes, as minimal JSON.
@@ -64,12 +61,7 @@ package enum RegistrationRequest {
             installation: installation, kind: kind, provider: provider.id,
             environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider, kind),
             token: try readToken(&reader, of: provider),
-            user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
-            locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isVisibleASCII),
-            timeZone: try reader.timeZoneChange("time_zone"),
-            appVersion: try reader.change("app_version", bytesMax: RegistrationLimits.appVersionBytesMax, isText),
-            tags: try readTags(&reader),
-            attributes: try readAttributes(&reader, bytesMax: RegistrationLimits.attributesBytesMax),
+            profile: try readProfile(&reader, attributesBytesMax: RegistrationLimits.attributesBytesMax),
             badge: try reader.integer("badge", 0...Int32.max), asOf: try readAsOf(&reader, now: now))
         try reader.end()
         return registration
@@ -128,7 +120,21 @@ package enum RegistrationRequest {
         }
     }
 
-    static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]> {
+    /// Reads the members of a profile: absence keeps a value, null clears it.
+    ///
+    /// - Parameter attributesBytesMax: the limit of the attributes as minimal JSON.
+    static func readProfile(
+        _ reader: inout EnvelopeReader, attributesBytesMax: Int
+    ) throws(Problem) -> ProfileChange {
+        var change = ProfileChange()
+        for field in ProfileField.allCases { change[field] = try reader.change(of: field) }
+        change.tags = try readTags(&reader)
+        change.attributes = try readAttributes(&reader, bytesMax: attributesBytesMax)
+        return change
+    }
+
+    private static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]>
+    {
         guard let value = reader.takeAny("tags") else { return .keep }
         if value.isNull { return .clear }
         return .set(try tags(value, at: reader.pointer / "tags"))
@@ -144,8 +150,7 @@ package enum RegistrationRequest {
         return tags.texts
     }
 
-    /// - Parameter bytesMax: the limit of the attributes as minimal JSON.
-    static func readAttributes(
+    private static func readAttributes(
         _ reader: inout EnvelopeReader, bytesMax: Int
     ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
         guard let value = reader.takeAny("attributes") else { return .keep }
@@ -230,14 +235,17 @@ extension RegistrationRequest {
 }
 
 extension EnvelopeReader {
-    /// Reads a change: absence keeps the value, null clears it.
-    mutating func change(
-        _ name: String, bytesMax: Int, _ isAllowed: (String) -> Bool
-    ) throws(Problem) -> DeviceRegistration.Change<String> {
-        guard let value = takeAny(name) else { return .keep }
+    fileprivate mutating func change(of field: ProfileField) throws(Problem) -> ProfileChange.Change<String> {
+        guard let value = takeAny(field.name) else { return .keep }
         if value.isNull { return .clear }
-        let text = try value.text(bytesMax: bytesMax, at: pointer / name)
-        guard isAllowed(text) else { throw .controlCharacters(at: pointer / name) }
+        let pointer = pointer / field.name
+        let text = try value.text(bytesMax: field.bytesMax, at: pointer)
+        switch field.form {
+        case .text: guard RegistrationRequest.isText(text) else { throw .controlCharacters(at: pointer) }
+        case .visibleASCII:
+            guard RegistrationRequest.isVisibleASCII(text) else { throw .controlCharacters(at: pointer) }
+        case .timeZoneName: guard TimeZoneName.isPossible(text) else { throw .notATimeZone(at: pointer) }
+        }
         return .set(text)
     }
 }

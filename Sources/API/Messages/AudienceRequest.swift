@@ -61,7 +61,7 @@ enum AudienceRequest {
     private static func readNames(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> [String]? {
         let isUsers = name == "users"
         let countMax = isUsers ? AudienceLimits.usersMax : AudienceLimits.installationsMax
-        let bytesMax = isUsers ? RegistrationLimits.userBytesMax : RegistrationLimits.installationBytesMax
+        let bytesMax = isUsers ? ProfileField.user.bytesMax : RegistrationLimits.installationBytesMax
         guard let elements = try reader.array(name, countMax: countMax) else { return nil }
         return try texts(elements, bytesMax: bytesMax, at: reader.pointer / name)
     }

@@ -1,9 +1,8 @@
 import Basis
 
 /// A mobile backend's registration of one installation's token of one kind.
-///
-/// Absent members keep the stored value (`.keep`), null clears it (`.clear`).
 package struct DeviceRegistration: Equatable, Sendable {
+    /// The change of one member.
     package enum Change<Value: Equatable & Sendable>: Equatable, Sendable {
         case keep
         case clear
@@ -18,13 +17,7 @@ package struct DeviceRegistration: Equatable, Sendable {
     /// The topic; "" means the only topic of the credential.
     package var topic: String
     package var token: DeviceToken
-    package var user: Change<String>
-    package var locale: Change<String>
-    package var timeZone: Change<String>
-    package var appVersion: Change<String>
-    package var tags: Change<[String]>
-    /// A JSON object, as bytes.
-    package var attributes: Change<[UInt8]>
+    package var profile: ProfileChange
     /// The initial badge, used at creation only.
     package var badge: Int32?
     /// The time when the backend learned this; nil: just now. The registration is stale, and ignored, if the stored
@@ -34,24 +27,11 @@ package struct DeviceRegistration: Equatable, Sendable {
 
     package init(
         installation: String, kind: TokenKind = .alert, provider: Provider, environment: PushEnvironment = .production,
-        topic: String = "", token: DeviceToken, user: Change<String> = .keep, locale: Change<String> = .keep,
-        timeZone: Change<String> = .keep, appVersion: Change<String> = .keep, tags: Change<[String]> = .keep,
-        attributes: Change<[UInt8]> = .keep, badge: Int32? = nil, asOf: WallInstant? = nil
+        topic: String = "", token: DeviceToken, profile: ProfileChange = ProfileChange(), badge: Int32? = nil,
+        asOf: WallInstant? = nil
     ) {
-        self.installation = installation
-        self.kind = kind
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
-        self.token = token
-        self.user = user
-        self.locale = locale
-        self.timeZone = timeZone
-        self.appVersion = appVersion
-        self.tags = tags
-        self.attributes = attributes
-        self.badge = badge
-        self.asOf = asOf
+        (self.installation, self.kind, self.provider, self.environment) = (installation, kind, provider, environment)
+        (self.topic, self.token, self.profile, self.badge, self.asOf) = (topic, token, profile, badge, asOf)
     }
 }
 
@@ -84,37 +64,16 @@ package struct DeviceRecord: Equatable, Sendable {
     package let badge: Int32
     package let registeredAt: WallInstant
     package let createdAt: WallInstant
-    package let user: String?
-    package let locale: String?
-    package let timeZone: String?
-    package let appVersion: String?
-    package let tags: [String]
-    /// A JSON object, as bytes.
-    package let attributes: [UInt8]
+    package let profile: RegistrationProfile
 
     package init(
         id: RegistrationID, installation: String, kind: TokenKind, provider: Provider, environment: PushEnvironment,
         topic: String, token: DeviceToken, state: RegistrationState, badge: Int32, registeredAt: WallInstant,
-        createdAt: WallInstant, user: String?, locale: String?, timeZone: String?, appVersion: String?, tags: [String],
-        attributes: [UInt8]
+        createdAt: WallInstant, profile: RegistrationProfile
     ) {
-        self.id = id
-        self.installation = installation
-        self.kind = kind
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
-        self.token = token
-        self.state = state
-        self.badge = badge
-        self.registeredAt = registeredAt
-        self.createdAt = createdAt
-        self.user = user
-        self.locale = locale
-        self.timeZone = timeZone
-        self.appVersion = appVersion
-        self.tags = tags
-        self.attributes = attributes
+        (self.id, self.installation, self.kind, self.provider) = (id, installation, kind, provider)
+        (self.environment, self.topic, self.token, self.state) = (environment, topic, token, state)
+        (self.badge, self.registeredAt, self.createdAt, self.profile) = (badge, registeredAt, createdAt, profile)
     }
 }
 

@@ -76,10 +76,7 @@ struct FilterSQL {
     private mutating func column(_ field: TextField) -> String {
         switch field {
         case .installation: return "r.installation"
-        case .user: return "r.user_id"
-        case .locale: return "r.locale"
-        case .timeZone: return "r.time_zone"
-        case .appVersion: return "r.app_version"
+        case .profile(let field): return "r.\(field.column)"
         case .topic:
             readsRoute = true
             return "nullif(route.topic, '')"

@@ -1,4 +1,5 @@
 import Content
+import Model
 import Postgres
 
 /// The registrations' own values as texts: a column for each field of a message's template.
@@ -38,10 +39,7 @@ enum ValueSQL {
     private static func text(of field: DeviceField, _ parameters: inout Parameters) -> String {
         switch field {
         case .text(.installation): return "installation"
-        case .text(.user): return "user_id"
-        case .text(.locale): return "locale"
-        case .text(.timeZone): return "time_zone"
-        case .text(.appVersion): return "app_version"
+        case .text(.profile(let field)): return field.column
         // No template has it: `DeviceField.texts`.
         case .text(.topic): return "NULL::text"
         case .attribute(let path):

@@ -8,17 +8,8 @@ struct RegistrationSnapshot: Sendable {
     /// The registrations as they came. Attributes that are stored just so are `.keep`.
     let incoming: [IncomingRegistration]
     let stored: [StoredRegistration]
-    /// Columns of the stored rows that no decision reads and an answer shows.
-    let shown: [RegistrationID: ShownColumns]
-
-    struct ShownColumns: Sendable {
-        let createdAt: WallInstant
-        let attributes: [UInt8]
-
-        fileprivate init(_ row: inout Row) throws(PostgresError) {
-            (createdAt, attributes) = (try row.instant(), try row.json())
-        }
-    }
+    /// When the stored rows were created. No decision reads it, and an answer shows it.
+    let createdAt: [RegistrationID: WallInstant]
 }
 
 /// Reads and locks the rows that a batch of registrations is decided against.
@@ -32,7 +23,7 @@ struct RegistrationLookup: Sendable {
         self.incoming = incoming
         self.app = app
         asksTimes = incoming.contains { $0.registration.asOf != nil }
-        asksAttributes = incoming.contains { $0.registration.attributes != .keep }
+        asksAttributes = incoming.contains { $0.registration.profile.attributes != .keep }
     }
 
     func run(
@@ -42,18 +33,18 @@ struct RegistrationLookup: Sendable {
         if asksTimes { queries.append(Query(RegistrationSQL.asOf, namesAndTokens)) }
         if asksAttributes { queries.append(Query(RegistrationSQL.sameAttributes, attributeParameters)) }
         let answers = try await transaction.run(queries)
-        var shown: [RegistrationID: RegistrationSnapshot.ShownColumns] = [:]
-        shown.reserveCapacity(answers[1].rowCount)
+        var createdAt: [RegistrationID: WallInstant] = [:]
+        createdAt.reserveCapacity(answers[1].rowCount)
         var stored = try answers[1].map { row throws(PostgresError) in
             let id = RegistrationID(try row.int64())
-            let stored = try StoredRegistration(id, &row)
-            shown[id] = try RegistrationSnapshot.ShownColumns(&row)
-            return stored
+            createdAt[id] = try row.instant()
+            return try StoredRegistration(id, &row)
         }
         if asksTimes { try Self.addTimes(answers[2], to: &stored) }
-        guard asksAttributes else { return RegistrationSnapshot(incoming: incoming, stored: stored, shown: shown) }
-        let same = Set(try answers[answers.count - 1].map(Int64.init))
-        return RegistrationSnapshot(incoming: keepingSameAttributes(same, in: stored), stored: stored, shown: shown)
+        let same = asksAttributes ? Set(try answers[answers.count - 1].map(Int64.init)) : []
+        return RegistrationSnapshot(
+            incoming: same.isEmpty ? incoming : keepingSameAttributes(same, in: stored), stored: stored,
+            createdAt: createdAt)
     }
 
     private var names: Parameters {
@@ -78,7 +69,7 @@ struct RegistrationLookup: Sendable {
     private var attributeParameters: Parameters {
         var parameters = names
         parameters.jsonArray(
-            "attributes", incoming.map { $0.registration.attributes.written(clearing: Array("{}".utf8)) })
+            "attributes", incoming.map { $0.registration.profile.attributes.written(clearing: Array("{}".utf8)) })
         return parameters
     }
 
@@ -95,7 +86,7 @@ struct RegistrationLookup: Sendable {
                 return each
             }
             var kept = each
-            kept.registration.attributes = .keep
+            kept.registration.profile.attributes = .keep
             return kept
         }
     }
@@ -113,13 +104,12 @@ struct RegistrationLookup: Sendable {
 }
 
 extension StoredRegistration {
-    /// Reads the columns of `RegistrationSQL.lock` behind the id, except the shown ones.
+    /// Reads the columns of `RegistrationSQL.lock` behind the time of creation.
     fileprivate init(_ id: RegistrationID, _ row: inout Row) throws(PostgresError) {
         self.init(
             id: id, installation: try row.text(), kind: try row.stored(), route: RouteID(try row.int64()),
             provider: try row.stored(), token: DeviceToken(bytes: try row.bytes()), state: try row.stored(),
-            generation: TokenGeneration(try row.int32()), user: try row.textOrNil(), locale: try row.textOrNil(),
-            timeZone: try row.textOrNil(), appVersion: try row.textOrNil(), tags: try row.textArray(), asOf: nil,
+            generation: TokenGeneration(try row.int32()), profile: try RegistrationProfile(&row), asOf: nil,
             mistakenRoute: try row.int64OrNil().map(RouteID.init))
     }
 }

@@ -49,9 +49,9 @@ enum RegistrationSQL {
     static let lock = Statement(
         "registration_lock",
         """
-        SELECT r.id, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation, r.user_id,
-            r.locale, r.time_zone, r.app_version, r.tags,
-            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END, r.created_at, r.attributes
+        SELECT r.id, r.created_at, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation,
+            \(ProfileSQL.columns(of: "r")),
+            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END
         FROM registrations r
         WHERE r.id = ANY (ARRAY(
             SELECT r.id FROM unnest(:installations, :kinds) AS input (installation, kind) \(named)
@@ -89,37 +89,32 @@ enum RegistrationSQL {
         FROM unnest(:registrations, :generations) AS lost (id, generation) WHERE r.id = lost.id
         """)
 
-    /// Takes rising ids, tags as array literals, and attributes (null: unchanged).
+    /// Takes rising ids. Null attributes: unchanged.
     static let update = Statement(
         "registration_update",
         """
         UPDATE registrations r SET state = \(RegistrationState.active.sql), route_id = input.route_id,
-            provider = input.provider, generation = input.generation, token = input.token, user_id = input.user_id,
-            locale = input.locale, time_zone = input.time_zone, app_version = input.app_version,
-            tags = input.tags::text[], attributes = coalesce(input.attributes, r.attributes)
-        FROM unnest(:registrations, :routes, :providers, :generations, :tokens, :users, :locales, :time_zones,
-            :app_versions, :tags, :attributes)
-            AS input (id, route_id, provider, generation, token, user_id, locale, time_zone, app_version, tags, attributes)
+            provider = input.provider, generation = input.generation, token = input.token,
+            \(ProfileSQL.assignments)
+        FROM unnest(:registrations, :routes, :providers, :generations, :tokens, \(ProfileSQL.arrays))
+            AS input (id, route_id, provider, generation, token, \(ProfileSQL.columns))
         WHERE r.id = input.id
         """)
 
-    /// Takes tags as array literals. Ids are drawn first, so that the two tables need not be matched afterwards.
-    /// Returns, in the order given: id, times of creation and registration, and the attributes as stored.
+    /// Ids are drawn first, so that the two tables need not be matched afterwards. Returns, in the order given: id,
+    /// times of creation and registration, and the attributes as stored.
     static let insert = Statement(
         "registration_insert",
         """
         WITH input AS MATERIALIZED (
             SELECT nextval('registrations_id_seq') AS id, coalesce(:now, clock_timestamp()) AS created_at, new.*
-            FROM unnest(:routes, :providers, :kinds, :installations, :tokens, :users, :locales, :time_zones,
-                :app_versions, :tags, :attributes, :badges, :as_of)
-                AS new (route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version, tags,
-                    attributes, badge, as_of)
+            FROM unnest(:routes, :providers, :kinds, :installations, :tokens, \(ProfileSQL.arrays), :badges, :as_of)
+                AS new (route_id, provider, kind, installation, token, \(ProfileSQL.columns), badge, as_of)
         ), registration AS (
-            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, user_id, locale,
-                time_zone, app_version, tags, attributes, created_at)
+            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, created_at,
+                \(ProfileSQL.columns))
             OVERRIDING SYSTEM VALUE
-            SELECT id, :app, route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version,
-                tags::text[], coalesce(attributes, '{}'), created_at
+            SELECT id, :app, route_id, provider, kind, installation, token, created_at, \(ProfileSQL.inserted)
             FROM input
         ), pulse AS (
             INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
@@ -158,7 +153,7 @@ enum RegistrationSQL {
     /// Columns in the order of `DeviceRecord.init`.
     static let recordColumns = """
         r.id, r.installation, r.kind, r.provider, routes.environment, routes.topic, r.token, r.state, p.badge,
-            p.registered_at, r.created_at, r.user_id, r.locale, r.time_zone, r.app_version, r.tags, r.attributes
+            p.registered_at, r.created_at, \(ProfileSQL.columns(of: "r"))
         """
 
     /// Returns one row for each installation and kind, which must all exist, in this order.

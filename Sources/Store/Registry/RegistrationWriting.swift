@@ -19,7 +19,7 @@ struct RegistrationWriting: Sendable {
             // Three cases need a read. A stale registration shows another row. A route that was found to be mistaken is
             // not the one that was named. Only the database knows the form in which it stores changed attributes.
             decisions[place].change != .stale && decisions[place].row.route == incoming[place].route
-                && (decisions[place].row.id == nil || incoming[place].registration.attributes == .keep)
+                && (decisions[place].row.id == nil || incoming[place].registration.profile.attributes == .keep)
         }
     }
 
@@ -73,10 +73,10 @@ struct RegistrationWriting: Sendable {
         for (place, decision) in batch.decisions.enumerated() {
             let input = snapshot.incoming[place].registration
             let record: DeviceRecord
-            if let id = decision.row.id, let pulse = pulses[id], let shown = snapshot.shown[id] {
+            if let id = decision.row.id, let pulse = pulses[id], let createdAt = snapshot.createdAt[id] {
                 record = DeviceRecord(
                     id, decision.row, named: input, badge: pulse.badge, registeredAt: pulse.registeredAt,
-                    createdAt: shown.createdAt, attributes: shown.attributes)
+                    createdAt: createdAt, attributes: decision.row.profile.attributes)
             } else if decision.row.id == nil, insertedBefore < inserted.count {
                 let row = inserted[insertedBefore]
                 insertedBefore += 1
@@ -153,19 +153,15 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    /// Binds token, user, locale, time zone, app version, tags and attributes.
+    /// Binds tokens and profiles.
     private func writeWideColumns(of places: [Int], to parameters: inout Parameters) {
         let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         parameters.array("tokens", .bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
-        parameters.textArray("users", places.map { decisions[$0].row.user })
-        parameters.textArray("locales", places.map { decisions[$0].row.locale })
-        parameters.textArray("time_zones", places.map { decisions[$0].row.timeZone })
-        parameters.textArray("app_versions", places.map { decisions[$0].row.appVersion })
-        parameters.array("tags", .text, count: places.count) {
-            $1.textBytes(ArrayLiteral.encode(decisions[places[$0]].row.tags))
-        }
-        parameters.jsonArray(
-            "attributes", places.map { incoming[$0].registration.attributes.written(clearing: Array("{}".utf8)) })
+        parameters.profiles(
+            places.map { decisions[$0].row.profile },
+            attributes: places.map {
+                incoming[$0].registration.profile.attributes.written(clearing: Array("{}".utf8))
+            })
     }
 
     private func feedback(now: WallInstant?) -> Query {
@@ -210,11 +206,12 @@ extension DeviceRecord {
         _ id: RegistrationID, _ row: StoredRegistration, named input: DeviceRegistration, badge: Int32,
         registeredAt: WallInstant, createdAt: WallInstant, attributes: [UInt8]
     ) {
+        var profile = row.profile
+        profile.attributes = attributes
         self.init(
             id: id, installation: row.installation, kind: row.kind, provider: row.provider,
             environment: input.environment, topic: input.topic, token: row.token, state: row.state, badge: badge,
-            registeredAt: registeredAt, createdAt: createdAt, user: row.user, locale: row.locale,
-            timeZone: row.timeZone, appVersion: row.appVersion, tags: row.tags, attributes: attributes)
+            registeredAt: registeredAt, createdAt: createdAt, profile: profile)
     }
 }
 

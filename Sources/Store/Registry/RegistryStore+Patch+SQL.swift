@@ -6,19 +6,16 @@ enum PatchSQL {
     static let lock = Statement(
         "patch_lock",
         """
-        SELECT id, user_id, locale, time_zone, app_version, tags, attributes FROM registrations
+        SELECT id, \(ProfileSQL.columns) FROM registrations
         WHERE app_id = :app AND installation = :installation AND (:kind IS NULL OR kind = :kind)
         ORDER BY id FOR NO KEY UPDATE
         """)
 
-    /// Takes tags as array literals.
     static let write = Statement(
         "patch_write",
         """
-        UPDATE registrations r SET user_id = input.user_id, locale = input.locale, time_zone = input.time_zone,
-            app_version = input.app_version, tags = input.tags::text[], attributes = input.attributes
-        FROM unnest(:registrations, :users, :locales, :time_zones, :app_versions, :tags, :attributes)
-            AS input (id, user_id, locale, time_zone, app_version, tags, attributes)
+        UPDATE registrations r SET \(ProfileSQL.assignments)
+        FROM unnest(:registrations, \(ProfileSQL.arrays)) AS input (id, \(ProfileSQL.columns))
         WHERE r.id = input.id
         """)
 }

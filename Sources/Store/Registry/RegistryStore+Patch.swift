@@ -43,7 +43,7 @@ extension RegistryStore {
                 try await pool.transaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
                     let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
                     guard found.rowCount > 0 else { return .unknownDevice }
-                    var attributes = try AttributesPatch(patch.attributes)
+                    var attributes = try AttributesPatch(patch.profile.attributes)
                     let rows = try found.map { row throws(PostgresError) in try PatchedRow(&row, patch, &attributes) }
                     for row in rows {
                         if let refusal = row.refusal(limits) {
@@ -63,12 +63,7 @@ extension RegistryStore {
     private static func write(_ rows: [PatchedRow]) -> Query {
         Query(PatchSQL.write) {
             $0.int64Array("registrations", rows.map(\.id))
-            $0.textArray("users", rows.map(\.user))
-            $0.textArray("locales", rows.map(\.locale))
-            $0.textArray("time_zones", rows.map(\.timeZone))
-            $0.textArray("app_versions", rows.map(\.appVersion))
-            $0.textBytesArray("tags", rows.map { ArrayLiteral.encode($0.tags) })
-            $0.jsonArray("attributes", rows.map(\.attributes))
+            $0.profiles(rows.map(\.profile), attributes: rows.map(\.profile.attributes))
         }
     }
 }
@@ -76,12 +71,7 @@ extension RegistryStore {
 /// A row with the patch applied.
 private struct PatchedRow {
     let id: Int64
-    let user: String?
-    let locale: String?
-    let timeZone: String?
-    let appVersion: String?
-    let tags: [String]
-    let attributes: [UInt8]
+    let profile: RegistrationProfile
     let isChanged: Bool
     private let attributesSize: AttributesPatch.Size
     private let tagsBefore: Int
@@ -90,23 +80,16 @@ private struct PatchedRow {
         _ row: inout Row, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch
     ) throws(PostgresError) {
         id = try row.int64()
-        let texts = [try row.textOrNil(), try row.textOrNil(), try row.textOrNil(), try row.textOrNil()]
-        let stored = (tags: try row.textArray(), attributes: try row.json())
-        user = patch.user.applied(to: texts[0])
-        locale = patch.locale.applied(to: texts[1])
-        timeZone = patch.timeZone.applied(to: texts[2])
-        appVersion = patch.appVersion.applied(to: texts[3])
-        tags = patch.patched(stored.tags)
-        tagsBefore = stored.tags.count
-        (attributes, attributesSize) = try attributesPatch.applied(to: stored.attributes)
-        let after = [user, locale, timeZone, appVersion].map { $0.map { Array($0.utf8) } }
-        isChanged =
-            after != texts.map { $0.map { Array($0.utf8) } } || attributes != stored.attributes
-            || tags.map { Array($0.utf8) } != stored.tags.map { Array($0.utf8) }
+        let stored = try RegistrationProfile(&row)
+        var profile = stored.changed(by: patch.profile)
+        profile.tags = patch.patched(stored.tags)
+        (profile.attributes, attributesSize) = try attributesPatch.applied(to: stored.attributes)
+        (self.profile, isChanged, tagsBefore) = (profile, profile != stored, stored.tags.count)
     }
 
     func refusal(_ limits: DevicePatchLimits) -> DevicePatchReply? {
-        if tags.count > limits.tagsMax, tags.count > tagsBefore { return .tooManyTags(tags.count) }
+        let tagCount = profile.tags.count
+        if tagCount > limits.tagsMax, tagCount > tagsBefore { return .tooManyTags(tagCount) }
         if attributesSize.bytes > limits.attributesBytesMax { return .attributesTooLong(bytes: attributesSize.bytes) }
         if attributesSize.members > limits.attributesMembersMax {
             return .tooManyAttributes(members: attributesSize.members)
@@ -134,7 +117,7 @@ private struct AttributesPatch {
     /// Results by the stored attributes.
     private var merged: [[UInt8]: (bytes: [UInt8], size: Size)] = [:]  // lookup only
 
-    init(_ attributes: DevicePatch.Change<[UInt8]>) throws(PostgresError) {
+    init(_ attributes: ProfileChange.Change<[UInt8]>) throws(PostgresError) {
         switch attributes {
         case .keep: change = .keep
         case .clear: change = .clear

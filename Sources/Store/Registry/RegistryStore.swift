@@ -35,9 +35,7 @@ extension DeviceRecord {
             id: RegistrationID(try row.int64()), installation: try row.text(), kind: try row.stored(),
             provider: try row.stored(), environment: try row.stored(), topic: try row.text(),
             token: DeviceToken(bytes: try row.bytes()), state: try row.stored(), badge: try row.int32(),
-            registeredAt: try row.instant(), createdAt: try row.instant(), user: try row.textOrNil(),
-            locale: try row.textOrNil(), timeZone: try row.textOrNil(), appVersion: try row.textOrNil(),
-            tags: try row.textArray(), attributes: try row.json())
+            registeredAt: try row.instant(), createdAt: try row.instant(), profile: try RegistrationProfile(&row))
     }
 }
 

@@ -1,0 +1,10 @@
+extension String {
+    /// Whether the code units are equal. Strings that Unicode holds equivalent may differ.
+    package func hasSameBytes(as other: String) -> Bool {
+        // Most compared strings differ in their length already.
+        guard utf8.count == other.utf8.count else { return false }
+        let (own, theirs) = (utf8.span, other.utf8.span)
+        for place in own.indices where own[place] != theirs[place] { return false }
+        return true
+    }
+}
