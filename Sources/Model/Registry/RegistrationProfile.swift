@@ -37,7 +37,7 @@ package enum ProfileField: Int, Hashable, Sendable, CaseIterable {
     package var form: Form { declaration.form }
 }
 
-/// What an app told about a device and its user, as stored. Texts and tags are equal if their bytes are.
+/// The texts, tags and attributes that an app told about a device and its user. Profiles are equal if their bytes are.
 package struct RegistrationProfile: Equatable, Sendable {
     /// In the order of `ProfileField.allCases`; nil: unknown.
     private var texts: [String?]
@@ -49,7 +49,7 @@ package struct RegistrationProfile: Equatable, Sendable {
     private static let noAttributes = Array("{}".utf8)
 
     package init(
-        _ texts: KeyValuePairs<ProfileField, String> = [:], tags: [String] = [], attributes: [UInt8]? = nil
+        _ texts: KeyValuePairs<ProfileField, String> = KeyValuePairs(), tags: [String] = [], attributes: [UInt8]? = nil
     ) {
         (self.texts, self.tags, self.attributes) = (Self.noTexts, tags, attributes ?? Self.noAttributes)
         for (field, text) in texts { self[field] = text }
@@ -92,7 +92,7 @@ package struct ProfileChange: Equatable, Sendable {
     private static let noTexts: [Change<String>] = ProfileField.allCases.map { _ in .keep }
 
     package init(
-        _ texts: KeyValuePairs<ProfileField, Change<String>> = [:], tags: Change<[String]> = .keep,
+        _ texts: KeyValuePairs<ProfileField, Change<String>> = KeyValuePairs(), tags: Change<[String]> = .keep,
         attributes: Change<[UInt8]> = .keep
     ) {
         (self.texts, self.tags, self.attributes) = (Self.noTexts, tags, attributes)
