@@ -19,9 +19,7 @@ package struct Answer: Sendable, Equatable {
     package let origin: AnswerOrigin?
 
     @inlinable package init(tag: Int32, kind: Kind, origin: AnswerOrigin? = nil) {
-        self.tag = tag
-        self.kind = kind
-        self.origin = origin
+        (self.tag, self.kind, self.origin) = (tag, kind, origin)
     }
 }
 
@@ -35,10 +33,7 @@ package struct AnswerBatch: Sendable {
     package let isSent: Bool
 
     package init(ticket: BatchTicket, answers: [Answer], bytes: [UInt8], isSent: Bool = false) {
-        self.ticket = ticket
-        self.answers = answers
-        self.bytes = bytes
-        self.isSent = isSent
+        (self.ticket, self.answers, self.bytes, self.isSent) = (ticket, answers, bytes, isSent)
     }
 }
 

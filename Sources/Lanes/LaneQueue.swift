@@ -94,13 +94,9 @@ package struct LaneQueue {
     }
 
     /// Hands back requests that have no stream yet.
-    package mutating func withdraw(_ ticket: BatchTicket) {
-        handBack(.withdrawn) { $0.ticket == ticket }
-    }
+    package mutating func withdraw(_ ticket: BatchTicket) { handBack(.withdrawn) { $0.ticket == ticket } }
 
-    package mutating func handBackAll(_ fault: TransportFault) {
-        handBack(fault) { _ in true }
-    }
+    package mutating func handBackAll(_ fault: TransportFault) { handBack(fault) { _ in true } }
 
     private mutating func handBack(_ fault: TransportFault, where isMeant: (Run) -> Bool) {
         for place in urgentQueue where isMeant(runs[Int(place)]) { handBack(place, fault) }

@@ -39,10 +39,7 @@ package final class ProviderPace: Sendable {
         private let pace: ProviderPace
         private let share: SharedPace.Share
 
-        fileprivate init(_ pace: ProviderPace, _ share: SharedPace.Share) {
-            self.pace = pace
-            self.share = share
-        }
+        fileprivate init(_ pace: ProviderPace, _ share: SharedPace.Share) { (self.pace, self.share) = (pace, share) }
 
         deinit { pace.shared.withLock { $0.leave(share) } }
 

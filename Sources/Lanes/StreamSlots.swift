@@ -12,9 +12,7 @@ package struct Flight: Equatable {
     package var authorization: UInt64?
 
     package init(run: Int32, request: Int32, refusals: Int32) {
-        self.run = run
-        self.request = request
-        self.refusals = refusals
+        (self.run, self.request, self.refusals) = (run, request, refusals)
     }
 }
 
@@ -46,8 +44,7 @@ package struct StreamSlots {
 
     /// Returns the tag for HTTP/2; `name` sets the stream's id afterwards.
     package mutating func open(_ flight: Flight, _ now: MonotonicInstant) -> Int {
-        let slot = Slot(
-            flight: flight, streamID: 0, openedAt: now, older: newest, newer: Self.none, isAbandoned: false)
+        let slot = Slot(flight: flight, streamID: 0, openedAt: now, older: newest, newer: Self.none, isAbandoned: false)
         let place: Int32
         if let reused = free.popLast() {
             place = reused
