@@ -15,16 +15,6 @@ package struct LaneSnapshot: Equatable, Sendable {
     /// Requests without an answer, waiting ones included. The caller has to bound these.
     package var unanswered = 0
     package var canSend = true
-    package init() {}
-
-    init(connections: Int, streamsOpen: Int, streamsMax: Int, waiting: Int, unanswered: Int, canSend: Bool) {
-        self.connections = connections
-        self.streamsOpen = streamsOpen
-        self.streamsMax = streamsMax
-        self.waiting = waiting
-        self.unanswered = unanswered
-        self.canSend = canSend
-    }
 }
 
 /// The connections of one credential to one provider: requests in, answers out, one pace, one breaker.
@@ -66,10 +56,6 @@ package actor Lane: PinnedActor {
 
     package nonisolated var census: LaneSnapshot { published.census.withLock { $0 } }
 
-    /// Whether requests may be submitted, as last reported to the observer. Any thread may ask. True before the first
-    /// try.
-    package nonisolated var canSend: Bool { census.canSend }
-
     /// Takes a batch. The sink gets one answer for each of its requests.
     package nonisolated func submit(_ batch: PushBatch, ticket: BatchTicket, sink: any AnswerSink) {
         enter { $0.submit(batch, ticket, sink) }
@@ -81,34 +67,26 @@ package actor Lane: PinnedActor {
     }
 
     /// Answers requests without a stream `.unsent(.withdrawn)`. Those in flight run to their answers.
-    package nonisolated func withdraw(_ ticket: BatchTicket) {
-        enter { $0.withdraw(ticket) }
-    }
+    package nonisolated func withdraw(_ ticket: BatchTicket) { enter { $0.withdraw(ticket) } }
 
     /// Opens the connection that the lane keeps.
-    package nonisolated func warmUp() {
-        enter { $0.decide(.warmUp) }
-    }
+    package nonisolated func warmUp() { enter { $0.decide(.warmUp) } }
 
     /// Retires connections after ExpiredProviderToken, because APNs goes on refusing on them.
     ///
     /// These are the connections whose first provider token is not the current one; without a current one, all that
     /// carried any. They take no more requests and close after their last answer.
-    package nonisolated func replaceConnections() {
-        enter { $0.replaceConnections() }
-    }
+    package nonisolated func replaceConnections() { enter { $0.replaceConnections() } }
 
     /// Retires a connection after the peer asked for that in an answer (IdleTimeout, Shutdown). It takes no more
     /// requests and closes after its last answer. Does nothing if the connection is gone.
-    package nonisolated func retire(_ connection: ConnectionID) {
-        enter { $0.retire(connection) }
-    }
+    package nonisolated func retire(_ connection: ConnectionID) { enter { $0.retire(connection) } }
 
     /// Blocks the lane after an answer that refused the credential, as a GOAWAY with that reason does.
     ///
     /// Waiting requests come back at once, those in flight run to their answers, and every connection closes. After
-    /// `LaneLimits.credentialBackoff`, or `retry()`, one dial tries. Until an answer shows that the credential is
-    /// accepted, one request goes out at a time.
+    /// `LaneLimits.credentialBackoff`, or `retry()`, one dial tries. The owner then submits one request at a time, until
+    /// an answer shows that the credential is accepted.
     ///
     /// A refusal does nothing while the lane is blocked for that reason, or on a connection that was open at an earlier
     /// refusal. So every refusal may be reported as it comes.
@@ -120,15 +98,11 @@ package actor Lane: PinnedActor {
 
     /// Makes a blocked lane dial at once, because a credential or certificate was corrected. It reports that it can
     /// send when a connection has proved itself.
-    package nonisolated func retry() {
-        enter { $0.decide(.retry) }
-    }
+    package nonisolated func retry() { enter { $0.decide(.retry) } }
 
     /// Answers requests without a stream `.unsent(.withdrawn)`, waits for the others, and closes. Later submissions are
     /// handed back.
-    package func drain() async {
-        await withCheckedContinuation { core.drain($0) }
-    }
+    package func drain() async { await withCheckedContinuation { core.drain($0) } }
 
     /// Runs the work in the loop's next tick, in the order of the calls.
     private nonisolated func enter(_ work: @escaping @Sendable (LaneCore) -> Void) {

@@ -20,7 +20,6 @@ extension LaneCore {
 
     func refuseCredential(_ reason: String, _ id: ConnectionID?) {
         guard machine.isNew(refusalOn: id) else { return }
-        trust.refused()
         note(.credentialRefused(reason: reason))
         decide(.credentialRefused)
         hook()

@@ -49,13 +49,8 @@ package struct LaneSettings: Sendable {
         host: String, port: UInt16, tls: TLSContext, authorization: (any AuthorizationSource)? = nil,
         proxy: ProxySettings? = nil, connectionsMax: Int, requestDeadline: Duration
     ) {
-        self.host = host
-        self.port = port
-        self.tls = tls
-        self.authorization = authorization
-        self.proxy = proxy
-        self.connectionsMax = connectionsMax
-        self.requestDeadline = requestDeadline
+        (self.host, self.port, self.tls, self.authorization, self.proxy) = (host, port, tls, authorization, proxy)
+        (self.connectionsMax, self.requestDeadline) = (connectionsMax, requestDeadline)
     }
 }
 
@@ -90,10 +85,7 @@ package struct Authorization: Sendable, CustomStringConvertible {
     package let value: [UInt8]
     package let generation: UInt64
 
-    package init(value: [UInt8], generation: UInt64) {
-        self.value = value
-        self.generation = generation
-    }
+    package init(value: [UInt8], generation: UInt64) { (self.value, self.generation) = (value, generation) }
 
     package var description: String { "authorization #\(generation)" }
 }
@@ -107,7 +99,7 @@ package protocol AuthorizationSource: Sendable {
 /// Receives a lane's events. Called on its thread; must not block.
 package protocol LaneObserver: AnyObject, Sendable {
     /// Reports whether requests may be submitted: false as soon as the lane's breaker opens, true when it may be tried
-    /// again. Changes come in their order. `Lane.canSend` has the same value by then.
+    /// again. Changes come in their order.
     func laneChanged(canSend: Bool, because: LaneEvent)
     /// Reports an event for the log and the alarms.
     func laneNoted(_ event: LaneEvent)
