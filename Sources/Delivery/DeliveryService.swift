@@ -35,9 +35,6 @@ package struct DeliveryService: Sendable {
 
     /// Runs until the drain is over.
     package func run() async {
-        await lanes.report(
-            laneChanged: { [engine] key, canSend in await engine.laneChanged(key, canSend: canSend) },
-            routesChanged: { [engine] in await engine.credentialsChanged() })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await planner.run() }
             group.addTask { await scheduler.run() }

@@ -1,15 +1,5 @@
 import Basis
 
-/// Why a lane is blocked.
-package enum BlockCause: Equatable, Sendable {
-    /// No connection could be made, or none lived long enough to prove itself.
-    case unreachable
-    /// We rejected the peer's certificate, or the peer rejected ours in the handshake.
-    case tlsRefused
-    /// The peer refused our credential, by GOAWAY or in an answer. Another dial would get the same answer.
-    case credentialRefused
-}
-
 /// Counts failures in a row and decides when a dial may be tried.
 ///
 /// closed → (failures) → open → (pause over, one dial at a time) → closed (proved), open (failed again)
@@ -25,7 +15,7 @@ package struct Breaker: Equatable, Sendable {
     /// No dial before this instant.
     package private(set) var blockedUntil: MonotonicInstant?
     /// nil: the breaker is closed.
-    package private(set) var block: BlockCause?
+    package private(set) var block: LaneCause?
     /// Failed dials in a row while another connection works.
     private var spareFailures = 0
     /// No dial before this instant while another connection works.
@@ -33,19 +23,12 @@ package struct Breaker: Equatable, Sendable {
 
     package init(backoff: Backoff, failuresMax: Int, credentialBackoff: Duration) {
         precondition(failuresMax >= 1 && credentialBackoff >= backoff.floor)
-        self.backoff = backoff
-        self.failuresMax = failuresMax
-        self.credentialBackoff = credentialBackoff
-    }
-
-    package func mayDial(_ now: MonotonicInstant) -> Bool {
-        guard let blockedUntil else { return true }
-        return now >= blockedUntil
+        (self.backoff, self.failuresMax, self.credentialBackoff) = (backoff, failuresMax, credentialBackoff)
     }
 
     /// Notes that a dial failed, or that a connection ended before it proved itself. Returns true if this blocks the
     /// lane.
-    package mutating func failed(_ cause: BlockCause, now: MonotonicInstant, entropy: UInt64) -> Bool {
+    package mutating func failed(_ cause: LaneCause, now: MonotonicInstant, entropy: UInt64) -> Bool {
         // Saturated: a higher count makes no difference.
         failures = min(failures + 1, 1_000)
         let delay = backoff.delay(afterFailures: failures, entropy: entropy)

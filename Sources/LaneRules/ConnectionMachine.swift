@@ -19,11 +19,8 @@ package struct ConnectionTimes: Equatable, Sendable {
     ) {
         precondition(dialDeadline > .zero && pingAfter > .zero && pingDeadline > .zero)
         precondition(staleAfter > .zero && requestDeadline > .zero)
-        self.dialDeadline = dialDeadline
-        self.pingAfter = pingAfter
-        self.pingDeadline = pingDeadline
-        self.staleAfter = staleAfter
-        self.requestDeadline = requestDeadline
+        (self.dialDeadline, self.pingAfter, self.pingDeadline) = (dialDeadline, pingAfter, pingDeadline)
+        (self.staleAfter, self.requestDeadline) = (staleAfter, requestDeadline)
     }
 }
 

@@ -27,9 +27,7 @@ package struct LaneLimits: Equatable, Sendable {
 
     package init(connectionsMax: Int, backoff: Backoff, idleClose: Duration) {
         precondition(connectionsMax >= 1 && idleClose > .zero)
-        self.connectionsMax = connectionsMax
-        self.backoff = backoff
-        self.idleClose = idleClose
+        (self.connectionsMax, self.backoff, self.idleClose) = (connectionsMax, backoff, idleClose)
     }
 }
 
@@ -59,7 +57,7 @@ package struct LaneMachine: Sendable {
         case streams(ConnectionID, allowed: Bool)
         /// The connection takes no more requests. `refused`: the peer's GOAWAY named our credential as the reason.
         case draining(ConnectionID, refused: Bool)
-        case closed(ConnectionID, failure: BlockCause?)
+        case closed(ConnectionID, failure: LaneCause?)
         /// An answer refused our credential.
         case credentialRefused
         /// Keep a connection open from now on.
@@ -76,7 +74,7 @@ package struct LaneMachine: Sendable {
         /// Send no more requests on it; it closes when it has answered its open requests.
         case retire(ConnectionID)
         /// The lane can't send: waiting and new requests are handed back.
-        case block(BlockCause)
+        case block(LaneCause)
         case unblock
     }
 
@@ -174,7 +172,7 @@ extension LaneMachine {
     }
 
     private mutating func closed(
-        _ id: ConnectionID, _ failure: BlockCause?, _ now: MonotonicInstant, _ entropy: UInt64
+        _ id: ConnectionID, _ failure: LaneCause?, _ now: MonotonicInstant, _ entropy: UInt64
     ) -> [Action] {
         guard let place = connections.firstIndex(where: { $0.id == id }) else { return [] }
         let connection = connections.remove(at: place)

@@ -11,6 +11,8 @@ import Model
 ///
 /// closed → (most answers are signals) → open → (pause over, or a try accepted) → half-open → (accepted) → closed
 ///                                           ↖ (most answers since are signals) ↙
+///
+/// A refused credential makes it half-open, too: one push shows whether the credential is accepted by now.
 package struct LaneThrottle: Equatable, Sendable {
     package enum Phase: Equatable, Sendable {
         /// Pushes are limited only by the lane's room.
@@ -18,7 +20,17 @@ package struct LaneThrottle: Equatable, Sendable {
         /// `triesFrom`: no transactional push before this; nil: one may be tried.
         case open(until: MonotonicInstant, triesFrom: MonotonicInstant?)
         /// At most `limit` pushes are in flight.
-        case halfOpen(limit: Int, since: MonotonicInstant)
+        case halfOpen(limit: Int)
+    }
+
+    /// The breaker's openings in a row: it was not closed in between.
+    package struct Opening: Equatable, Sendable {
+        /// When the breaker opened first, and when last.
+        package let began: MonotonicInstant
+        package let latest: MonotonicInstant
+        /// The end of the latest pause.
+        package fileprivate(set) var until: MonotonicInstant
+        fileprivate let count: Int
     }
 
     /// Fewer signals say nothing about other pushes.
@@ -60,8 +72,10 @@ package struct LaneThrottle: Equatable, Sendable {
     /// The message whose pushes were accepted last, and the other message before it.
     private var taken: Taken?
     private var takenBefore: Taken?
-    /// Openings in a row: the breaker was not closed in between.
-    private var openings = 0
+    /// nil: the breaker is closed, or half-open only because of a refused credential.
+    package private(set) var opening: Opening?
+    /// The credential was refused, and no accepted push since shows that it is accepted. The breaker stays half-open.
+    private var isSuspected = false
 
     private struct Taken: Equatable, Sendable {
         let message: MessageID
@@ -77,13 +91,6 @@ package struct LaneThrottle: Equatable, Sendable {
         self.signalsMin = signalsMin
     }
 
-    /// nil: the breaker is not open.
-    package var openBreaker: OpenBreaker? {
-        if case .open(let until, _) = phase { OpenBreaker(since: since, until: until) } else { nil }
-    }
-
-    package var isOpen: Bool { if case .open = phase { true } else { false } }
-
     /// No recent throttling; the state can be discarded.
     package var isCalm: Bool { phase == .closed && signals == 0 }
 
@@ -94,9 +101,19 @@ package struct LaneThrottle: Equatable, Sendable {
         switch phase {
         case .closed: .max
         case .open(_, let triesFrom): isUrgent && triesFrom == nil ? 1 : 0
-        case .halfOpen(let limit, _): max(0, limit - tries)
+        case .halfOpen(let limit): max(0, limit - tries)
         }
     }
+
+    /// Notes that the provider refused the credential. One push is tried at a time, until one is accepted.
+    package mutating func suspect(_ now: MonotonicInstant) {
+        isSuspected = true
+        if case .open = phase { return }
+        halfOpen(1, now)
+    }
+
+    /// Forgets the refusal, because the credential is not used any more.
+    package mutating func trust() { isSuspected = false }
 
     /// Notes that `count` pushes are handed to the lane.
     package mutating func admitted(_ count: Int, _ now: MonotonicInstant) {
@@ -117,7 +134,7 @@ package struct LaneThrottle: Equatable, Sendable {
         case .open(let until, _) where until <= now: halfOpen(1, now)
         case .open(let until, let triesFrom?) where triesFrom <= now: phase = .open(until: until, triesFrom: nil)
         case .open: break
-        case .halfOpen(_, let began): if now - began >= Self.memory { close() }
+        case .halfOpen: if !isSuspected, now - since >= Self.memory { close() }
         }
     }
 
@@ -126,7 +143,7 @@ package struct LaneThrottle: Equatable, Sendable {
         switch phase {
         case .closed: nil
         case .open(let until, let triesFrom): triesFrom.map { min($0, until) } ?? until
-        case .halfOpen(_, let began): began + Self.memory
+        case .halfOpen: isSuspected ? nil : since + Self.memory
         }
     }
 
@@ -141,7 +158,10 @@ package struct LaneThrottle: Equatable, Sendable {
         _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
         entropy: UInt64
     ) -> Duration? {
-        if answers.taken > 0 { noteTaken(message, now) }
+        if answers.taken > 0 {
+            noteTaken(message, now)
+            if leasedAt >= since { isSuspected = false }
+        }
         switch phase {
         case .open(let until, let triesFrom):
             if answers.taken > 0, leasedAt >= since {
@@ -149,14 +169,17 @@ package struct LaneThrottle: Equatable, Sendable {
             } else if answers.signals > 0 {
                 let later = max(until, now + min(answers.pause, Self.openMax))
                 phase = .open(until: later, triesFrom: triesFrom)
+                opening?.until = later
             }
             return nil
-        case .halfOpen(let limit, let began):
+        case .halfOpen(let limit):
             guard leasedAt >= since else { return nil }
             let more = min(limit + (Self.growth - 1) * answers.taken, Self.halfOpenMax + 1)
-            phase = .halfOpen(limit: more, since: began)
+            phase = .halfOpen(limit: more)
             count(answers, of: message, now)
-            if isToOpen, answers.signals > 0 { return openUp(now, entropy) }
+            // A breaker that is half-open because of its credential was not open before: one signal says as little.
+            let isEnough = opening != nil || signals >= signalsMin
+            if isToOpen, isEnough, answers.signals > 0 { return openUp(now, entropy) }
             if more > Self.halfOpenMax { close() }
             return nil
         case .closed:
@@ -204,16 +227,17 @@ package struct LaneThrottle: Equatable, Sendable {
     }
 
     private mutating func openUp(_ now: MonotonicInstant, _ entropy: UInt64) -> Duration {
-        openings = min(openings + 1, 1_000)
+        let count = min((opening?.count ?? 0) + 1, 1_000)
         let pause = asked.map { $0 - now } ?? .zero
-        let length = min(max(pause, Self.backoff.delay(afterFailures: openings, entropy: entropy)), Self.openMax)
+        let length = min(max(pause, Self.backoff.delay(afterFailures: count, entropy: entropy)), Self.openMax)
+        opening = Opening(began: opening?.began ?? now, latest: now, until: now + length, count: count)
         phase = .open(until: now + length, triesFrom: nil)
         begin(now)
         return length
     }
 
     private mutating func halfOpen(_ limit: Int, _ now: MonotonicInstant) {
-        phase = .halfOpen(limit: limit, since: now)
+        phase = .halfOpen(limit: limit)
         begin(now)
     }
 
@@ -223,24 +247,11 @@ package struct LaneThrottle: Equatable, Sendable {
     }
 
     private mutating func close() {
-        (phase, openings) = (.closed, 0)
+        (phase, opening) = (.closed, nil)
         forget()
     }
 
-    private mutating func forget() {
-        (answered, signals, signalsOf, signalAt, asked) = (0, 0, nil, nil, nil)
-    }
-}
-
-/// One opening of a lane's breaker. It may become longer; another opening has another `since`.
-package struct OpenBreaker: Equatable, Sendable {
-    package let since: MonotonicInstant
-    package let until: MonotonicInstant
-
-    package init(since: MonotonicInstant, until: MonotonicInstant) {
-        self.since = since
-        self.until = until
-    }
+    private mutating func forget() { (answered, signals, signalsOf, signalAt, asked) = (0, 0, nil, nil, nil) }
 }
 
 /// The meaning for their lane of answers to the pushes of one lease.

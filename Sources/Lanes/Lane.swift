@@ -55,10 +55,6 @@ package actor Lane: PinnedActor {
 
     package nonisolated var census: LaneSnapshot { published.census.withLock { $0 } }
 
-    /// Whether requests may be submitted, as last reported to the observer. Any thread may ask. True before the first
-    /// try.
-    package nonisolated var canSend: Bool { census.canSend }
-
     /// Takes a batch. The sink gets one answer for each of its requests.
     package nonisolated func submit(_ batch: PushBatch, ticket: BatchTicket, sink: any AnswerSink) {
         enter { $0.submit(batch, ticket, sink) }
@@ -88,8 +84,8 @@ package actor Lane: PinnedActor {
     /// Blocks the lane after an answer that refused the credential, as a GOAWAY with that reason does.
     ///
     /// Waiting requests come back at once, those in flight run to their answers, and every connection closes. After
-    /// `LaneLimits.credentialBackoff`, or `retry()`, one dial tries. Until an answer shows that the credential is
-    /// accepted, one request goes out at a time.
+    /// `LaneLimits.credentialBackoff`, or `retry()`, one dial tries. The owner then submits one request at a time, until
+    /// an answer shows that the credential is accepted.
     ///
     /// A refusal does nothing while the lane is blocked for that reason, or on a connection that was open at an earlier
     /// refusal. So every refusal may be reported as it comes.

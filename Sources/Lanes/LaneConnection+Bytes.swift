@@ -80,9 +80,7 @@ extension LaneConnection {
     var isBackedUp: Bool { unsent.count - unsentStart >= LaneConnection.unsentBytesMax }
 
     /// Moves frames into TLS records, and those to the socket.
-    func flush() {
-        if !isClosed { writeOut() }
-    }
+    func flush() { if !isClosed { writeOut() } }
 
     /// Does the same for a connection that is closing.
     func writeOut() {

@@ -8,8 +8,7 @@ extension LaneConnection {
     /// The number of requests that the connection takes now.
     var room: Int {
         guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
-        let limit = core.trust.isSuspected ? 1 : core.window.limit
-        return min(session.room, max(0, limit - streams.count))
+        return min(session.room, max(0, core.window.limit - streams.count))
     }
 
     /// Whether the connection takes requests at all, now or after others are answered.
@@ -127,14 +126,13 @@ extension LaneConnection {
                 }
             }
         }
-        noteAnswer(status: answer.status)
+        noteAnswer()
     }
 
-    /// Records that the connection got an answer with this status.
-    func noteAnswer(status: UInt16) {
+    /// Records that the connection got an answer.
+    func noteAnswer() {
         machine.answered(core.loop.now)
         core.window.answered()
-        if core.trust.isSuspected && machine.phase == .open && !core.trust.answered(status: status) { handle(.retire) }
         // The first answer proves the connection, and so does each one while the lane is blocked as unreachable.
         if core.isUnreachable { hasAnswered = false }
         noteProof()

@@ -58,9 +58,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         adjustTimer()
     }
 
-    func perform(_ actions: [ConnectionMachine.Action]) {
-        for action in actions { perform(action) }
-    }
+    func perform(_ actions: [ConnectionMachine.Action]) { for action in actions { perform(action) } }
 
     private func perform(_ action: ConnectionMachine.Action) {
         switch action {

@@ -16,7 +16,6 @@ final class LaneCore: TickHandler, TimerHandler {
     var queue = LaneQueue()
     var buffers = LaneBuffers()
     var window = StreamWindow(ceiling: LaneSettings.streamsMax)
-    var trust = CredentialTrust()
     /// nil: the provider does not count requests.
     let pace: ProviderPace.LanePace?
     var connections: [LaneConnection] = []
@@ -39,8 +38,8 @@ final class LaneCore: TickHandler, TimerHandler {
         _ settings: LaneSettings, on loop: ReactorLoop, observer: any LaneObserver,
         resolve: @escaping @Sendable (ConnectionID) -> Void, publish: @escaping @Sendable (LaneSnapshot) -> Void
     ) {
-        (self.settings, self.loop, self.observer) = (settings, loop, observer)
-        (self.resolve, self.publish) = (resolve, publish)
+        (self.settings, self.loop, self.observer, self.resolve) = (settings, loop, observer, resolve)
+        self.publish = publish
         machine = LaneMachine(limits: settings.laneLimits)
         headers = RequestHeaders(host: settings.host, port: settings.port)
         pace = settings.pace?.join()
@@ -109,7 +108,6 @@ extension LaneCore {
         var isRefused = false
         if reason == .goAway {
             isRefused = connection.goAwayReason?.refusesCredential == true
-            if isRefused { trust.refused() }
             let reason = connection.goAwayReason?.reason
             note(isRefused ? .credentialRefused(reason: reason ?? "") : .goAway(reason: reason))
         }
@@ -123,7 +121,7 @@ extension LaneCore {
         hook()
     }
 
-    private func failure(of connection: LaneConnection, _ end: ConnectionEnd) -> BlockCause? {
+    private func failure(of connection: LaneConnection, _ end: ConnectionEnd) -> LaneCause? {
         switch end {
         case .dialFailed(.tlsRefused):
             note(.tlsRefused(detail: connection.detail))
@@ -156,17 +154,11 @@ extension LaneCore {
             resolve(id)
             connections.last?.adjustTimer()
         case .retire(let id): connections.first { $0.id == id }?.handle(.retire)
-        case .block: reportChange(because: lastEvent)
+        case .block: observer.laneChanged(canSend: false, because: lastEvent)
         case .unblock:
             lastEvent = .recovered
-            reportChange(because: .recovered)
+            observer.laneChanged(canSend: true, because: .recovered)
         }
-    }
-
-    /// Publishes first, so that an observer that asks the lane during the call gets the reported state.
-    private func reportChange(because event: LaneEvent) {
-        publishCensus()
-        observer.laneChanged(canSend: machine.canSend, because: event)
     }
 
     func resolved(_ id: ConnectionID, _ result: Result<[SocketAddress], ReactorError>) {
@@ -186,9 +178,7 @@ extension LaneCore {
         sendWaiting(now)
         flushTouched()
         let room = connections.reduce(0) { $0 + $1.room }
-        // A credential that may be refused again is not tried on several connections at once.
-        let roomOrUnknown = trust.isSuspected ? max(room, 1) : room
-        decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrUnknown)))
+        decide(.demand(.init(waitingSince: queue.waitingSince, room: room)))
         let nextRound = nextRound(now, room: room)
         if let nextRound, nextRound <= now { hook() }
         deliver()
@@ -274,9 +264,7 @@ extension LaneCore {
     }
 
     /// Pings connections that were silent for long, before a request is risked on them.
-    private func wakeStale(_ now: MonotonicInstant) {
-        for connection in connections { connection.wake(now) }
-    }
+    private func wakeStale(_ now: MonotonicInstant) { for connection in connections { connection.wake(now) } }
 
     private func flushTouched() {
         // Flushing may touch other connections, as when a close lets another one dial; these wait for the next tick.
@@ -288,9 +276,7 @@ extension LaneCore {
         }
     }
 
-    private func deliver() {
-        for (sink, answers) in queue.takeChanges() { sink.deliver(answers) }
-    }
+    private func deliver() { for (sink, answers) in queue.takeChanges() { sink.deliver(answers) } }
 }
 
 // Between ticks.
@@ -363,7 +349,6 @@ extension LaneCore {
 
     func refuseCredential(_ reason: String, _ id: ConnectionID?) {
         guard machine.isNew(refusalOn: id) else { return }
-        trust.refused()
         note(.credentialRefused(reason: reason))
         decide(.credentialRefused)
         hook()

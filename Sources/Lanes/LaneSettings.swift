@@ -98,7 +98,7 @@ package protocol AuthorizationSource: Sendable {
 /// Receives a lane's events. Called on its thread; must not block.
 package protocol LaneObserver: AnyObject, Sendable {
     /// Reports whether requests may be submitted: false as soon as the lane's breaker opens, true when it may be tried
-    /// again. Changes come in their order. `Lane.canSend` has the same value by then.
+    /// again. Changes come in their order.
     func laneChanged(canSend: Bool, because: LaneEvent)
     /// Reports an event for the log and the alarms.
     func laneNoted(_ event: LaneEvent)

@@ -20,7 +20,8 @@ package struct CutDemand: Equatable, Sendable {
 /// Room on a lane that a cut under way may use.
 struct CutReservation: Sendable {
     let cut: CutID
-    let lane: LaneKey
+    let serviceRoute: ServiceRoute
+    let exit: LaneTarget
     let members: Int
 }
 
@@ -34,30 +35,33 @@ extension Dispatcher {
     package mutating func admit(_ cut: CutID, _ demands: [CutDemand], now: MonotonicInstant) -> [LaneKey?] {
         demands.map { demand in
             guard !isDraining, case .off = quarantine, let place = placeOfRoute(demand.serviceRoute),
-                routes[place].work != .transactional, let lane = routes[place].lane, laneTakes(demand.members, lane)
+                routes[place].work != .transactional, let exit = routes[place].exit,
+                permission(for: .transactional, on: routes[place]).room >= demand.members,
+                laneHolds(demand.members, exit.lane)
             else { return nil }
             routes[place].noteCut(now)
-            cuts.append(CutReservation(cut: cut, lane: lane, members: demand.members))
-            return lane
+            cuts.append(
+                CutReservation(cut: cut, serviceRoute: demand.serviceRoute, exit: exit, members: demand.members))
+            return exit.lane
         }
     }
 
-    private func laneTakes(_ members: Int, _ key: LaneKey) -> Bool {
-        guard let lane = lanes.first(where: { $0.key == key }), lane.canSend,
-            lane.throttle.room(isUrgent: true) >= members
-        else { return false }
-        let reserved = cuts.reduce(0) { $0 + ($1.lane == key ? $1.members : 0) }
-        let all = lanes.reduce(0) { $0 + $1.urgentMembers } + cuts.reduce(0) { $0 + $1.members }
-        return lane.urgentMembers + reserved + members <= settings.laneUrgentMax && all + members <= settings.urgentMax
+    private func laneHolds(_ members: Int, _ key: LaneKey) -> Bool {
+        let held = lanes.known(key).map { lanes[$0].load.urgentMembers } ?? 0
+        let reserved = cuts.reduce(0) { $0 + ($1.exit.lane == key ? $1.members : 0) }
+        let all = lanes.load.urgentMembers + cuts.reduce(0) { $0 + $1.members }
+        return held + reserved + members <= settings.laneUrgentMax && all + members <= settings.urgentMax
     }
 
     mutating func noteCut(
         _ id: CutID, _ leased: [CutParcels], _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
+        let admitted = cuts.filter { $0.cut == id }
         cuts.removeAll { $0.cut == id }
         for cut in leased {
+            let exit = admitted.first { $0.serviceRoute == cut.serviceRoute }?.exit
             let request = LeaseRequest(
-                serviceRoute: cut.serviceRoute, lane: cut.lane, startedAt: cut.startedAt, scope: .urgent)
+                serviceRoute: cut.serviceRoute, exit: exit, startedAt: cut.startedAt, scope: .urgent)
             for read in cut.parcels { begin(read.parcel, request, read.reading, now, &actions) }
         }
     }

@@ -8,13 +8,6 @@ extension Dispatcher {
         routes.firstIndex { $0.ready.serviceRoute == serviceRoute }
     }
 
-    /// Adds the lane if it is new. Lanes are few; a new one counts as able to send.
-    mutating func placeOfLane(_ key: LaneKey) -> Int {
-        if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
-        lanes.append(LaneState(key: key, signalsMin: settings.laneSignalsMin))
-        return lanes.count - 1
-    }
-
     mutating func notePolled(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         isPolling = false
         pollAt = pollAgain ? now : now + settings.pollEvery
@@ -66,21 +59,25 @@ extension Dispatcher {
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
-        // A lane's throttle signals are remembered while they count.
-        for lane in lanes where !lane.throttle.isCalm { used.insert(lane.key) }
-        lanes.removeAll { $0.members == 0 && $0.urgentMembers == 0 && !used.contains($0.key) }
+        // A lane's health is remembered while it says anything.
+        lanes.forget { !used.contains($0.key) && $0.health.isCalm(now) }
     }
 
     private static func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
         left.app == right.app ? left.serviceRoute < right.serviceRoute : left.app < right.app
     }
 
-    mutating func noteResolved(_ serviceRoute: ServiceRoute, _ lane: LaneKey?, _ canSend: Bool?) {
+    mutating func noteResolved(
+        _ serviceRoute: ServiceRoute, _ resolution: RouteResolution, _ now: MonotonicInstant,
+        _ actions: inout [DispatchAction]
+    ) {
         guard let place = placeOfRoute(serviceRoute) else { return }
-        routes[place].noteResolved(lane)
-        guard let lane else { return }
-        let laneAt = placeOfLane(lane)
-        if let canSend { lanes[laneAt].canSend = canSend }
+        routes[place].noteResolved(resolution)
+        switch resolution {
+        case .uncovered: break
+        case .waits(let key, let cause): note(.waits(serviceRoute, cause), of: key, now, &actions)
+        case .leaves(let exit): note(.usable(serviceRoute), of: exit.lane, now, &actions)
+        }
     }
 
     /// - Parameters:
@@ -118,20 +115,20 @@ extension Dispatcher {
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
-        let admitted = request.lane.map { admit(positions.count, of: run, on: $0) } ?? 0
-        if let lane = request.lane { lanes[placeOfLane(lane)].begin(parcel, request.scope) }
+        if let lane = request.lane { lanes.begin(parcel, request.scope, on: lane) }
         let state = RunState(
             run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
             renewAt: request.startedAt + settings.leaseLength / 3,
             settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
         runs.append(state)
         guard !positions.isEmpty else { return }
-        let count = reading != .unread && maySend(request.scope) ? admitted : 0
-        if let lane = request.lane, count > 0 {
-            lanes[placeOfLane(lane)].throttle.admitted(count, now)
+        var count = 0
+        if let exit = request.exit, reading != .unread, maySend(request.scope) {
+            let place = lanes.place(of: exit.lane)
+            count = lanes[place].health.admit(positions.count, parcel.urgency, leasedAt: request.startedAt, now)
             let sent = count == positions.count ? positions : Array(positions.prefix(count))
-            actions.append(
-                .submit(name, lane, positions: sent, until: state.noStreamAfter(settings.requestDeadline)))
+            let until = state.noStreamAfter(settings.requestDeadline)
+            if count > 0 { actions.append(.submit(name, exit, positions: sent, until: until)) }
         }
         handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
     }
@@ -185,11 +182,11 @@ extension Dispatcher {
             if mayLeaseRateLimited(route), let at = route.rated.dueAt, at <= now, route.work == .none || !route.wasRated
             {
                 lease(place, .rateLimited, now, &actions)
-            } else if route.work != .none && laneHasRoom(route.lane) {
+            } else if route.work != .none && laneHasRoom(for: route) {
                 lease(place, .ordinary, now, &actions)
-            } else if route.work == .transactional && laneHasUrgentRoom(route.lane) {
+            } else if route.work == .transactional && laneHasUrgentRoom(for: route) {
                 lease(place, .urgent, now, &actions)
-            } else if route.maySweep && route.resolution != .unknown && !laneCanSend(route.lane) {
+            } else if route.maySweep && route.resolution != nil && !permission(for: .bulk, on: route).isGiven {
                 // A newly found route waits for its lane: a sweep would only delay its first parcel.
                 lease(place, .expired, now, &actions)
             }
@@ -201,39 +198,29 @@ extension Dispatcher {
     ) {
         routes[place].begin(scope, passing: scope == .rateLimited ? messagesFull(on: routes[place].lane) : [])
         leasesOutstanding += 1
-        lastServed = routes[place].ready.app
-        let lane = scope == .expired ? nil : routes[place].lane
+        let route = routes[place]
+        lastServed = route.ready.app
+        // A half-open lane tries a few pushes, most of them in parcels of one.
+        let room = max(1, permission(for: scope == .urgent ? .transactional : .bulk, on: route).room)
         actions.append(
             .lease(
                 LeaseRequest(
-                    serviceRoute: routes[place].ready.serviceRoute, lane: lane, startedAt: now, scope: scope,
-                    passing: scope == .rateLimited ? routes[place].rated.passed : [],
-                    parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
-    }
-
-    /// The most parcels to lease. A half-open lane tries a few pushes, most of them in parcels of one.
-    private func parcelsMax(on key: LaneKey?, isUrgent: Bool) -> Int {
-        guard let key, let lane = lanes.first(where: { $0.key == key }) else { return .max }
-        return max(1, lane.throttle.room(isUrgent: isUrgent))
+                    serviceRoute: route.ready.serviceRoute, exit: scope == .expired ? nil : route.exit, startedAt: now,
+                    scope: scope, passing: scope == .rateLimited ? route.rated.passed : [],
+                    parcelsMax: scope == .expired ? .max : room)))
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {
-        route.hasLapsed && !route.isLeasing && laneCanSend(route.lane)
+        route.hasLapsed && !route.isLeasing && permission(for: .bulk, on: route).isGiven
     }
 
-    private func laneCanSend(_ key: LaneKey?) -> Bool {
-        guard let key, let lane = lanes.first(where: { $0.key == key }) else { return false }
-        return lane.canSend && !lane.throttle.isOpen
-    }
-
-    func laneHasRoom(_ key: LaneKey?) -> Bool {
-        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
-            lane.throttle.room(isUrgent: false) > 0
-        else { return false }
+    func laneHasRoom(for route: RouteState) -> Bool {
+        guard permission(for: .bulk, on: route).room > 0, let place = lanes.known(route.lane) else { return false }
+        let lane = lanes[place].load
         // A lane may hold as much as is left for all other lanes. So some room is left, however many lanes are slow.
-        let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
+        let left = settings.membersMax - lanes.load.members
         if lane.members == 0 { return left > -settings.membersReserve }
-        let parcelsLeft = settings.parcelsMax - lanes.reduce(0) { $0 + $1.parcels }
+        let parcelsLeft = settings.parcelsMax - lanes.load.parcels
         return lane.members < min(settings.laneMembersMax, left)
             && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
     }
@@ -243,11 +230,11 @@ extension Dispatcher {
     ///
     /// Urgent leases are counted separately and take nothing from the other bounds. They have few members, and so few
     /// parcels.
-    private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
-        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
-            lane.throttle.room(isUrgent: true) > 0
-        else { return false }
-        let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }
-        return lane.urgentMembers < min(settings.laneUrgentMax, left)
+    private func laneHasUrgentRoom(for route: RouteState) -> Bool {
+        guard permission(for: .transactional, on: route).room > 0, let place = lanes.known(route.lane) else {
+            return false
+        }
+        let lane = lanes[place].load
+        return lane.urgentMembers < min(settings.laneUrgentMax, settings.urgentMax - lanes.load.urgentMembers)
     }
 }

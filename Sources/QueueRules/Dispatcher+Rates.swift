@@ -3,7 +3,7 @@ import Model
 
 // Messages with a rate: when a quantum is asked for, and what is taken back when a rate is lowered.
 extension Dispatcher {
-    func mayLeaseRateLimited(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(route.lane) }
+    func mayLeaseRateLimited(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(for: route) }
 
     /// When time alone allows the next quantum; nil: only other events do.
     var nextQuantum: MonotonicInstant? {

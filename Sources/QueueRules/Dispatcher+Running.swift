@@ -77,8 +77,7 @@ extension Dispatcher {
 
     /// Does what time and state require, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        for place in lanes.indices { lanes[place].throttle.pass(now) }
-        reportBreakers(&actions)
+        passHealth(now, &actions)
         let due = runs.takeDue(now)
         for name in due { endIfOverdue(name, now, &actions) }
         for name in due {
@@ -106,9 +105,7 @@ extension Dispatcher {
         if let place = placeOfRun(name), runs[place].leaseEnd <= now { abandon(place, &actions) }
     }
 
-    private mutating func settleIfDue(
-        _ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
-    ) {
+    private mutating func settleIfDue(_ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         let name = runs[place].name
         if let pending = runs[place].run.settling {
             guard let again = runs[place].settleAgainAt, again <= now else { return }
@@ -138,7 +135,7 @@ extension Dispatcher {
     private mutating func retire(_ place: Int, _ actions: inout [DispatchAction]) {
         let state = runs.remove(at: place)
         noteReturned(state.run.openCount, to: state.lane, leasedAt: state.run.leasedAtMonotonic)
-        if let lane = state.lane { lanes[placeOfLane(lane)].end(state.run.parcel, state.scope) }
+        if let lane = state.lane { lanes.end(state.run.parcel, state.scope, on: lane) }
         actions.append(.forget(state.name, state.run.parcel.message))
         if state.ratePerSecond != nil { noteLess(on: state.lane) }
     }

@@ -10,7 +10,7 @@ package struct Dispatcher: Sendable {
     package let settings: DispatcherSettings
     /// Ordered by app, then service route, so that round-robin serves every app.
     var routes: [RouteState] = []
-    var lanes: [LaneState] = []
+    var lanes: LaneTable
     var runs = RunTable()
     /// The app that was served last; the next round starts after it.
     var lastServed: AppID?
@@ -31,6 +31,7 @@ package struct Dispatcher: Sendable {
 
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
         self.settings = settings
+        lanes = LaneTable(signalsMin: settings.laneSignalsMin)
         pollAt = now
         pollStartedAt = now
     }
@@ -47,13 +48,12 @@ package struct Dispatcher: Sendable {
         case .pollFailed:
             isPolling = false
             pollAt = now + settings.storePause
-        case .resolved(let serviceRoute, let lane, let canSend):
-            noteResolved(serviceRoute, lane, canSend)
+        case .resolved(let serviceRoute, let resolution):
+            noteResolved(serviceRoute, resolution, now, &actions)
         case .credentialsChanged:
             for place in routes.indices { actions.append(.resolve(routes[place].ready)) }
-        case .lane(let key, let canSend):
-            let place = placeOfLane(key)
-            lanes[place].canSend = canSend
+        case .lane(let key, let event):
+            note(event, of: key, now, &actions)
         case .stopped(let messages):
             noteStopped(messages, &actions)
         case .rated(let messages):
@@ -92,13 +92,13 @@ package struct Dispatcher: Sendable {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
         if !isDraining, let change = nextQuarantineChange { wake = min(wake, change) }
         if let quantum = nextQuantum { wake = min(wake, quantum) }
-        for lane in lanes { if let at = lane.throttle.wakeAt { wake = min(wake, at) } }
+        for lane in lanes.states { if let at = lane.health.wakeAt { wake = min(wake, at) } }
         if let alarm = runs.nextAlarm { wake = min(wake, alarm) }
         return wake
     }
 
     /// The number of members leased here that are neither settled nor handed back.
-    package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members + $1.urgentMembers } }
+    package var membersInFlight: Int { lanes.load.members + lanes.load.urgentMembers }
 
     package var runningLeases: [LeaseName] { runs.states.map(\.name) }
 
@@ -108,37 +108,7 @@ package struct Dispatcher: Sendable {
         return runs.states.map(\.run.parcel.message).filter { seen.insert($0).inserted }
     }
 
-    package var knownLanes: Int { lanes.count }
-}
-
-struct LaneState: Sendable {
-    let key: LaneKey
-    var canSend = true
-    var throttle: LaneThrottle
-    /// The open breaker that was reported last; nil: reported closed.
-    var reportedBreaker: OpenBreaker?
-    /// Members leased within the lane's bound.
-    var members = 0
-    /// Members leased on top of the bound.
-    var urgentMembers = 0
-    /// Parcels leased within the lane's bound. A parcel on top of it has at least one member, so `urgentMembers` bounds
-    /// those.
-    var parcels = 0
-
-    init(key: LaneKey, signalsMin: Int) {
-        self.key = key
-        throttle = LaneThrottle(signalsMin: signalsMin)
-    }
-
-    mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(1, parcel.members.count, scope) }
-
-    mutating func end(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(-1, -parcel.members.count, scope) }
-
-    private mutating func count(_ parcels: Int, _ members: Int, _ scope: LeaseScope) {
-        guard scope != .urgent else { return urgentMembers += members }
-        self.parcels += parcels
-        self.members += members
-    }
+    package var knownLanes: Int { lanes.states.count }
 }
 
 struct RunState: Sendable {

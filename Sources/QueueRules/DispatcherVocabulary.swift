@@ -9,6 +9,29 @@ package struct LaneKey: Hashable, Comparable, Sendable {
     package static func < (left: LaneKey, right: LaneKey) -> Bool { left.credential < right.credential }
 }
 
+/// A lane, and the destination of a route's pushes there.
+package struct LaneTarget: Equatable, Sendable {
+    package let lane: LaneKey
+    package let target: PushTarget
+    package init(_ lane: LaneKey, _ target: PushTarget) { (self.lane, self.target) = (lane, target) }
+}
+
+/// Where a service route's pushes leave from.
+package enum RouteResolution: Equatable, Sendable {
+    /// No active credential covers the route, or it can't be read.
+    case uncovered
+    /// Its credential has this lane, but something is missing.
+    case waits(LaneKey, LaneCause)
+    case leaves(LaneTarget)
+}
+
+/// A lane, and what it waits for.
+package struct LaneWait: Equatable, Sendable {
+    package let lane: LaneKey
+    package let wait: LaneHealth.Wait
+    package init(_ lane: LaneKey, _ wait: LaneHealth.Wait) { (self.lane, self.wait) = (lane, wait) }
+}
+
 /// The bounds of one process's delivery.
 package struct DispatcherSettings: Equatable, Sendable {
     /// How long a lease lasts. Longer delays the work of a process that died; shorter renews more often.
@@ -67,23 +90,12 @@ package struct DispatcherSettings: Equatable, Sendable {
         precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
         precondition(laneParcelsMax > 0 && parcelsMax >= laneParcelsMax)
         precondition(laneUrgentMax > 0 && urgentMax >= laneUrgentMax)
-        self.leaseLength = leaseLength
-        self.requestDeadline = requestDeadline
-        self.settleEvery = settleEvery
-        self.pollEvery = pollEvery
-        self.storePause = storePause
-        self.laneMembersMax = laneMembersMax
-        self.membersMax = membersMax
-        self.laneParcelsMax = laneParcelsMax
-        self.parcelsMax = parcelsMax
-        self.membersReserve = membersReserve
-        self.laneUrgentMax = laneUrgentMax
-        self.urgentMax = urgentMax
-        self.leasesMax = leasesMax
-        self.leaseGroup = leaseGroup
-        self.quarantineWindow = quarantineWindow
-        self.quarantineInterval = quarantineInterval
-        self.retry = retry
+        (self.leaseLength, self.requestDeadline, self.settleEvery) = (leaseLength, requestDeadline, settleEvery)
+        (self.pollEvery, self.storePause, self.laneMembersMax) = (pollEvery, storePause, laneMembersMax)
+        (self.membersMax, self.laneParcelsMax, self.parcelsMax) = (membersMax, laneParcelsMax, parcelsMax)
+        (self.membersReserve, self.laneUrgentMax, self.urgentMax) = (membersReserve, laneUrgentMax, urgentMax)
+        (self.leasesMax, self.leaseGroup, self.quarantineWindow) = (leasesMax, leaseGroup, quarantineWindow)
+        (self.quarantineInterval, self.retry) = (quarantineInterval, retry)
     }
 }
 
@@ -91,10 +103,7 @@ package struct DispatcherSettings: Equatable, Sendable {
 package struct LeaseName: Hashable, Sendable {
     package let parcel: ParcelID
     package let epoch: Int32
-    package init(parcel: ParcelID, epoch: Int32) {
-        self.parcel = parcel
-        self.epoch = epoch
-    }
+    package init(parcel: ParcelID, epoch: Int32) { (self.parcel, self.epoch) = (parcel, epoch) }
 }
 
 /// Something that happened.
@@ -105,12 +114,11 @@ package enum DispatchEvent: Equatable, Sendable {
     case planned([ReadyRoute])
     case polled([ReadyRoute])
     case pollFailed
-    /// The lane that a service route leaves from; nil: no credential covers it. `canSend`: what the lane reports now;
-    /// nil: its last report stands.
-    case resolved(ServiceRoute, LaneKey?, canSend: Bool? = nil)
+    case resolved(ServiceRoute, RouteResolution)
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
-    case lane(LaneKey, canSend: Bool)
+    /// A report about a lane, in the order in which things happened.
+    case lane(LaneKey, LaneHealth.Event)
     /// Those of `runningMessages` that must not be sent now.
     case stopped([StoppedMessage])
     /// Those of `runningMessages` that have a rate now, each with its rate.
@@ -146,10 +154,7 @@ package enum MessageReading: Equatable, Sendable {
 package struct ReadParcel: Equatable, Sendable {
     package let parcel: LeasedParcel
     package let reading: MessageReading
-    package init(_ parcel: LeasedParcel, _ reading: MessageReading) {
-        self.parcel = parcel
-        self.reading = reading
-    }
+    package init(_ parcel: LeasedParcel, _ reading: MessageReading) { (self.parcel, self.reading) = (parcel, reading) }
 }
 
 /// Answers to pushes of one leased parcel, by position: the plain 200s, and the others.
@@ -165,10 +170,7 @@ package struct AnsweredLease: Equatable, Sendable {
         _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isFromProvider: Bool = true,
         isSent: Bool = false
     ) {
-        self.name = name
-        self.accepted = accepted
-        self.others = others
-        self.isFromProvider = isFromProvider
+        (self.name, self.accepted, self.others, self.isFromProvider) = (name, accepted, others, isFromProvider)
         self.isSent = isSent
     }
 }
@@ -177,19 +179,13 @@ package struct RenewedLease: Equatable, Sendable {
     package let name: LeaseName
     /// Whether the lease is still ours.
     package let isHeld: Bool
-    package init(_ name: LeaseName, isHeld: Bool) {
-        self.name = name
-        self.isHeld = isHeld
-    }
+    package init(_ name: LeaseName, isHeld: Bool) { (self.name, self.isHeld) = (name, isHeld) }
 }
 
 package struct SettledLease: Equatable, Sendable {
     package let name: LeaseName
     package let reply: SettleReply
-    package init(_ name: LeaseName, _ reply: SettleReply) {
-        self.name = name
-        self.reply = reply
-    }
+    package init(_ name: LeaseName, _ reply: SettleReply) { (self.name, self.reply) = (name, reply) }
 }
 
 /// A settle without a reply.
@@ -200,16 +196,15 @@ package struct UnsettledLease: Equatable, Sendable {
     /// The database refused the settle for its content, not its own state. It is then repeated in a batch of its own.
     package let isRefused: Bool
     package init(_ name: LeaseName, verdictsDone: Bool = false, isRefused: Bool = false) {
-        self.name = name
-        self.verdictsDone = verdictsDone
-        self.isRefused = isRefused
+        (self.name, self.verdictsDone, self.isRefused) = (name, verdictsDone, isRefused)
     }
 }
 
 /// One call for a parcel, or for a few small ones. Lease time is counted from `startedAt`, before the statement leaves.
 package struct LeaseRequest: Equatable, Sendable {
     package let serviceRoute: ServiceRoute
-    package let lane: LaneKey?
+    /// nil: what comes is not sent.
+    package let exit: LaneTarget?
     package let startedAt: MonotonicInstant
     package let scope: LeaseScope
     /// Rate-limited messages that this call does not ask for: enough of their pushes are in flight here.
@@ -217,33 +212,24 @@ package struct LeaseRequest: Equatable, Sendable {
     /// The most parcels that the lane can take.
     package let parcelsMax: Int
     package init(
-        serviceRoute: ServiceRoute, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope,
-        passing: [MessageID] = [],
-        parcelsMax: Int = .max
+        serviceRoute: ServiceRoute, exit: LaneTarget?, startedAt: MonotonicInstant, scope: LeaseScope,
+        passing: [MessageID] = [], parcelsMax: Int = .max
     ) {
-        self.serviceRoute = serviceRoute
-        self.lane = lane
-        self.startedAt = startedAt
-        self.scope = scope
-        self.passing = passing
-        self.parcelsMax = parcelsMax
+        (self.serviceRoute, self.exit, self.startedAt) = (serviceRoute, exit, startedAt)
+        (self.scope, self.passing, self.parcelsMax) = (scope, passing, parcelsMax)
     }
+
+    package var lane: LaneKey? { exit?.lane }
 }
 
 /// Parcels that were cut and leased at once: direct messages of one service route. Lease time is counted from
 /// `startedAt`, before the first statement left.
 package struct CutParcels: Equatable, Sendable {
     package let serviceRoute: ServiceRoute
-    package let lane: LaneKey
     package let startedAt: MonotonicInstant
     package let parcels: [ReadParcel]
-    package init(
-        serviceRoute: ServiceRoute, lane: LaneKey, startedAt: MonotonicInstant, parcels: [ReadParcel]
-    ) {
-        self.serviceRoute = serviceRoute
-        self.lane = lane
-        self.startedAt = startedAt
-        self.parcels = parcels
+    package init(serviceRoute: ServiceRoute, startedAt: MonotonicInstant, parcels: [ReadParcel]) {
+        (self.serviceRoute, self.startedAt, self.parcels) = (serviceRoute, startedAt, parcels)
     }
 }
 
@@ -253,7 +239,7 @@ package enum DispatchAction: Equatable, Sendable {
     case resolve(ReadyRoute)
     case lease(LeaseRequest)
     /// Encode these members and hand them to the lane; no stream opens after `until`.
-    case submit(LeaseName, LaneKey, positions: [Int32], until: MonotonicInstant)
+    case submit(LeaseName, LaneTarget, positions: [Int32], until: MonotonicInstant)
     /// The lease was renewed: streams may open until then.
     case extend(LeaseName, LaneKey, until: MonotonicInstant)
     /// Write the verdicts that are not written yet, then the compare-and-set.
@@ -261,11 +247,7 @@ package enum DispatchAction: Equatable, Sendable {
     case renew(LeaseName)
     /// Take back pushes that have no stream yet.
     case withdraw(LeaseName, LaneKey)
-    /// The lane's provider asks for less, and no push is sent there for a while. Shown to users who ask what pushes
-    /// wait for. Repeated when the breaker stays open longer.
-    case reportOpenBreaker(LaneKey, OpenBreaker)
-    /// The lane's breaker is closed again.
-    case reportClosedBreaker(LaneKey)
+    case lane(LaneKey, LaneHealth.Action)
     /// The lease ended here; drop what is kept for it.
     case forget(LeaseName, MessageID)
     case alarm(MessageID, ParcelAlarm)

@@ -17,13 +17,8 @@ package struct LeaseOrder: Equatable, Sendable {
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, passing: [MessageID] = []
     ) {
-        self.route = route
-        self.service = service
-        self.owner = owner
-        self.leaseFor = leaseFor
-        self.knownFormats = knownFormats
-        self.scope = scope
-        self.passing = passing
+        (self.route, self.service, self.owner, self.leaseFor) = (route, service, owner, leaseFor)
+        (self.knownFormats, self.scope, self.passing) = (knownFormats, scope, passing)
     }
 }
 

@@ -56,27 +56,12 @@ package struct LeasedParcel: Equatable, Sendable {
         expiresAt: WallInstant, leasedAt: WallInstant, memberCount: Int, members: [LeasedMember], tokens: [UInt8],
         locales: [UInt8] = [], settledBits: [UInt8]
     ) {
-        self.id = id
-        self.message = message
-        self.app = app
-        self.route = route
-        self.epoch = epoch
-        self.settles = settles
-        self.attempt = attempt
-        self.lapses = lapses
-        self.retrySpent = retrySpent
-        self.answerLost = answerLost
-        self.origin = origin
-        self.otherEnvironment = otherEnvironment
-        self.ratePerSecond = ratePerSecond
-        self.urgency = urgency
-        self.expiresAt = expiresAt
-        self.leasedAt = leasedAt
-        self.memberCount = memberCount
-        self.members = members
-        self.tokens = tokens
-        self.locales = locales
-        self.settledBits = settledBits
+        (self.id, self.message, self.app, self.route, self.epoch) = (id, message, app, route, epoch)
+        (self.settles, self.attempt, self.lapses, self.retrySpent) = (settles, attempt, lapses, retrySpent)
+        (self.answerLost, self.origin, self.otherEnvironment) = (answerLost, origin, otherEnvironment)
+        (self.ratePerSecond, self.urgency, self.expiresAt) = (ratePerSecond, urgency, expiresAt)
+        (self.leasedAt, self.memberCount, self.members, self.tokens) = (leasedAt, memberCount, members, tokens)
+        (self.locales, self.settledBits) = (locales, settledBits)
     }
 }
 
@@ -105,17 +90,9 @@ package struct LeasedMember: Equatable, Sendable {
         tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeInSibling: Bool = false, localeStart: Int32 = 0,
         localeCount: Int32 = 0
     ) {
-        self.index = index
-        self.registration = registration
-        self.status = status
-        self.generation = generation
-        self.badge = badge
-        self.tokenStart = tokenStart
-        self.tokenCount = tokenCount
-        self.isSuspected = isSuspected
-        self.mayBeInSibling = mayBeInSibling
-        self.localeStart = localeStart
-        self.localeCount = localeCount
+        (self.index, self.registration, self.status, self.generation) = (index, registration, status, generation)
+        (self.badge, self.tokenStart, self.tokenCount, self.isSuspected) = (badge, tokenStart, tokenCount, isSuspected)
+        (self.mayBeInSibling, self.localeStart, self.localeCount) = (mayBeInSibling, localeStart, localeCount)
     }
 }
 
@@ -136,14 +113,8 @@ package struct OriginRejection: Equatable, Sendable {
     /// judgement of a suspicion nor the end of a message.
     package let until: WallInstant
 
-    package init(
-        route: RouteID, generation: TokenGeneration, reason: String, asOf: WallInstant, until: WallInstant
-    ) {
-        self.route = route
-        self.generation = generation
-        self.reason = reason
-        self.asOf = asOf
-        self.until = until
+    package init(route: RouteID, generation: TokenGeneration, reason: String, asOf: WallInstant, until: WallInstant) {
+        (self.route, self.generation, self.reason, self.asOf, self.until) = (route, generation, reason, asOf, until)
     }
 }
 
@@ -202,16 +173,9 @@ package struct Settlement: Equatable, Sendable {
         settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int, sample: AnswerSample = AnswerSample(),
         history: [HistoryEntry] = []
     ) {
-        self.parcel = parcel
-        self.message = message
-        self.epoch = epoch
-        self.settles = settles
-        self.terminalCounts = terminalCounts
-        self.settledBits = settledBits
-        self.remainders = remainders
-        self.pendingAfter = pendingAfter
-        self.sample = sample
-        self.history = history
+        (self.parcel, self.message, self.epoch, self.settles) = (parcel, message, epoch, settles)
+        (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)
+        (self.pendingAfter, self.sample, self.history) = (pendingAfter, sample, history)
     }
 }
 
@@ -251,17 +215,9 @@ package struct Remainder: Equatable, Sendable {
         isCounted: Bool = true,
         members: [RegistrationID]
     ) {
-        self.route = route
-        self.dueAfter = dueAfter
-        self.dueAt = dueAt
-        self.attempt = attempt
-        self.lapses = lapses
-        self.retrySpent = retrySpent
-        self.answerLost = answerLost
-        self.cause = cause
-        self.origin = origin
-        self.isCounted = isCounted
-        self.members = members
+        (self.route, self.dueAfter, self.dueAt, self.attempt, self.lapses) = (route, dueAfter, dueAt, attempt, lapses)
+        (self.retrySpent, self.answerLost, self.cause, self.origin) = (retrySpent, answerLost, cause, origin)
+        (self.isCounted, self.members) = (isCounted, members)
     }
 
     /// True if it is due at once.
@@ -281,9 +237,7 @@ package struct ParcelStatus: Equatable, Sendable {
     package let settles: Int32
     package let isLeased: Bool
     package init(epoch: Int32, settles: Int32, isLeased: Bool) {
-        self.epoch = epoch
-        self.settles = settles
-        self.isLeased = isLeased
+        (self.epoch, self.settles, self.isLeased) = (epoch, settles, isLeased)
     }
 }
 
@@ -299,10 +253,7 @@ package struct GuardedVerdict: Equatable, Sendable {
         registration: RegistrationID, generation: TokenGeneration, route: RouteID, verdict: TokenVerdict,
         asOf: WallInstant
     ) {
-        self.registration = registration
-        self.generation = generation
-        self.route = route
-        self.verdict = verdict
+        (self.registration, self.generation, self.route, self.verdict) = (registration, generation, route, verdict)
         self.asOf = asOf
     }
 }
@@ -311,10 +262,7 @@ package struct GuardedVerdict: Equatable, Sendable {
 package struct AnswerSample: Equatable, Sendable {
     package var answered: Int
     package var suspected: Int
-    package init(answered: Int = 0, suspected: Int = 0) {
-        self.answered = answered
-        self.suspected = suspected
-    }
+    package init(answered: Int = 0, suspected: Int = 0) { (self.answered, self.suspected) = (answered, suspected) }
 }
 
 /// The due parcels of a route that a lease asks for.
@@ -353,16 +301,9 @@ package struct ReadyRoute: Equatable, Sendable {
         topic: String, hasOrdinary: Bool = true, hasUrgent: Bool = false, hasLapsed: Bool = false,
         quantumAfter: Duration? = nil
     ) {
-        self.route = route
-        self.service = service
-        self.app = app
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
-        self.hasOrdinary = hasOrdinary
-        self.hasUrgent = hasUrgent
-        self.hasLapsed = hasLapsed
-        self.quantumAfter = quantumAfter
+        (self.route, self.service, self.app, self.provider) = (route, service, app, provider)
+        (self.environment, self.topic, self.hasOrdinary, self.hasUrgent) = (environment, topic, hasOrdinary, hasUrgent)
+        (self.hasLapsed, self.quantumAfter) = (hasLapsed, quantumAfter)
     }
 
     package var serviceRoute: ServiceRoute { ServiceRoute(route, service) }

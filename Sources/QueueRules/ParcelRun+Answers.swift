@@ -40,8 +40,7 @@ extension ParcelRun {
         switch rejection.fault {
         case .tokenUnregistered:
             let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
-            judge(
-                position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
+            judge(position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
             end(position, TerminalStatus(.unregistered, rejection.reason), isTried: true)
         case .tokenSuspect, .tokenUnknownHere:
             sample.suspected += 1

@@ -39,9 +39,7 @@ package struct ParcelRun: Equatable, Sendable {
     package internal(set) var settling: PendingSettle?
     package internal(set) var alarms: [ParcelAlarm] = []
 
-    package init(
-        parcel: LeasedParcel, leasedAt: MonotonicInstant, policy: RetryPolicy, isRepeatable: Bool
-    ) {
+    package init(parcel: LeasedParcel, leasedAt: MonotonicInstant, policy: RetryPolicy, isRepeatable: Bool) {
         self.parcel = parcel
         self.leasedAtMonotonic = leasedAt
         self.policy = policy
@@ -65,9 +63,7 @@ package struct ParcelRun: Equatable, Sendable {
     }
 
     /// Our estimate of the database's clock: its time at the lease, plus the time since on our clock.
-    package func wall(at now: MonotonicInstant) -> WallInstant {
-        parcel.leasedAt + (now - leasedAtMonotonic)
-    }
+    package func wall(at now: MonotonicInstant) -> WallInstant { parcel.leasedAt + (now - leasedAtMonotonic) }
 
     /// When its pushes expire, by our own clock.
     package var expiry: MonotonicInstant {

@@ -9,9 +9,7 @@ package struct HistoryEntry: Equatable, Sendable {
     package let members: [RegistrationID]
 
     package init(_ event: HistoryEvent, attempts: Int16, members: [RegistrationID]) {
-        self.event = event
-        self.attempts = attempts
-        self.members = members
+        (self.event, self.attempts, self.members) = (event, attempts, members)
     }
 }
 

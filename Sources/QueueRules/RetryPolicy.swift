@@ -19,9 +19,7 @@ package struct RetryPolicy: Equatable, Sendable {
 
     package init(floor: Duration = .seconds(1), ceiling: Duration = .seconds(900), budget: Duration = .seconds(7_200)) {
         precondition(floor > .zero && ceiling >= floor && budget >= floor)
-        self.floor = floor
-        self.ceiling = ceiling
-        self.budget = budget
+        (self.floor, self.ceiling, self.budget) = (floor, ceiling, budget)
     }
 
     /// The wait after the given attempt (1 is the first), in whole seconds rounded up, so that remainders gather.

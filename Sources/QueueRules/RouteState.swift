@@ -4,16 +4,6 @@ import Model
 /// The dispatcher's knowledge of one service route: where its pushes leave from, and which of its parcels may be
 /// leased.
 struct RouteState: Sendable {
-    /// The lane that the route's pushes leave from.
-    enum Resolution: Equatable, Sendable {
-        /// The route was not resolved yet. → uncovered, lane
-        case unknown
-        /// No usable credential covers the route. → lane
-        case uncovered
-        /// → uncovered, another lane
-        case lane(LaneKey)
-    }
-
     /// Due parcels that a poll, a plan or a lease saw, and that no later lease found gone.
     enum Work: Int, Comparable, Sendable {
         case none
@@ -47,7 +37,8 @@ struct RouteState: Sendable {
     }
 
     private(set) var ready: ReadyRoute
-    private(set) var resolution = Resolution.unknown
+    /// nil: the route was not resolved yet.
+    private(set) var resolution: RouteResolution?
     private(set) var work = Work.none
     /// When a poll or a plan last saw due parcels. An earlier call doesn't know of these.
     private var workSeenAt: MonotonicInstant?
@@ -63,7 +54,15 @@ struct RouteState: Sendable {
     init(_ ready: ReadyRoute) { self.ready = ready }
 
     /// nil: no credential covers the route, or it was not resolved yet.
-    var lane: LaneKey? { if case .lane(let key) = resolution { key } else { nil } }
+    var lane: LaneKey? {
+        switch resolution {
+        case nil, .uncovered: nil
+        case .waits(let key, _): key
+        case .leaves(let exit): exit.lane
+        }
+    }
+
+    var exit: LaneTarget? { if case .leaves(let exit) = resolution { exit } else { nil } }
 
     var isLeasing: Bool { if case .idle = call { false } else { true } }
 
@@ -94,9 +93,10 @@ struct RouteState: Sendable {
 
     mutating func noteCut(_ now: MonotonicInstant) { cutAt = now }
 
-    mutating func noteResolved(_ lane: LaneKey?) {
-        if lane != self.lane, !rated.passed.isEmpty { askForPassed() }
-        resolution = lane.map(Resolution.lane) ?? .uncovered
+    mutating func noteResolved(_ resolution: RouteResolution) {
+        let before = lane
+        self.resolution = resolution
+        if lane != before, !rated.passed.isEmpty { askForPassed() }
     }
 
     /// - Parameter passing: the messages that a call for rate-limited parcels does not ask for.

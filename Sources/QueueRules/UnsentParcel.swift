@@ -23,14 +23,8 @@ package struct UnsentParcel: Equatable, Sendable {
         id: ParcelID, message: MessageID, epoch: Int32, settles: Int32, attempt: Int16, mayHaveBeenShown: Bool,
         members: [RegistrationID], settledBits: [UInt8], deferredBits: [UInt8] = []
     ) {
-        self.id = id
-        self.message = message
-        self.epoch = epoch
-        self.settles = settles
-        self.attempt = attempt
-        self.mayHaveBeenShown = mayHaveBeenShown
-        self.members = members
-        self.settledBits = settledBits
+        (self.id, self.message, self.epoch, self.settles, self.attempt) = (id, message, epoch, settles, attempt)
+        (self.mayHaveBeenShown, self.members, self.settledBits) = (mayHaveBeenShown, members, settledBits)
         self.deferredBits = deferredBits
     }
 

@@ -35,7 +35,8 @@ struct DispatcherCostTests {
             route: RouteID(1), app: AppID(1), provider: .apns, environment: .production, topic: "")
         _ = dispatcher.handle(.timer, now: start)
         _ = dispatcher.handle(.polled([route]), now: start)
-        let actions = dispatcher.handle(.resolved(route.serviceRoute, lane, canSend: true), now: start)
+        let actions = dispatcher.handle(
+            .resolved(route.serviceRoute, .leaves(LaneTarget(lane, PushTarget(.apns, "garden")))), now: start)
         let request = actions.compactMap { if case .lease(let request) = $0 { request } else { nil } }
         let parcels = (1...count).map { ReadParcel(parcel($0), .repeatable) }
         _ = dispatcher.handle(.leased(parcels, asked: try #require(request.first)), now: start)

@@ -98,32 +98,3 @@ struct FCMAnswerReadingTests {
         #expect(date.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerUnavailable)])
     }
 }
-
-@Suite("A lane's proof that its project exists")
-struct CredentialConfidenceTests {
-    private static let lane = LaneKey(CredentialID(3))
-    private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-
-    @Test("lasts for ten minutes after the last accepted push")
-    func lasts() {
-        var proofs = CredentialConfidence()
-        #expect(!proofs.isProven(Self.lane, now: Self.now))
-        proofs.note(Self.lane, accepted: 1, notFound: 4, now: Self.now)
-        #expect(proofs.isProven(Self.lane, now: Self.now + .seconds(599)))
-        #expect(!proofs.isProven(Self.lane, now: Self.now + .seconds(600)))
-        #expect(!proofs.isProven(LaneKey(CredentialID(4)), now: Self.now))
-    }
-
-    @Test("ends after a hundred pushes in a row that are not found")
-    func disproved() {
-        var proofs = CredentialConfidence()
-        proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)
-        proofs.note(Self.lane, accepted: 0, notFound: CredentialConfidence.notFoundMax - 1, now: Self.now)
-        #expect(proofs.isProven(Self.lane, now: Self.now))
-        proofs.note(Self.lane, accepted: 1, notFound: 5, now: Self.now)
-        proofs.note(Self.lane, accepted: 0, notFound: CredentialConfidence.notFoundMax, now: Self.now)
-        #expect(!proofs.isProven(Self.lane, now: Self.now))
-        proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)
-        #expect(proofs.isProven(Self.lane, now: Self.now))
-    }
-}

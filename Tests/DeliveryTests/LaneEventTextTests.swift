@@ -33,6 +33,7 @@ struct LaneEventTextTests {
         let event = LaneEvent.dialFailed(.unreachable, detail: "name not known")
         #expect(event.sentence == "A lane could not connect to its provider")
         #expect(event.text == "the provider can't be reached: name not known")
-        #expect(event.isOutage && !LaneEvent.credentialRefused(reason: "").isOutage && !LaneEvent.recovered.isOutage)
+        #expect(event.cause == .unreachable && LaneEvent.tlsRefused(detail: "expired").cause == .tlsRefused)
+        #expect(LaneEvent.credentialRefused(reason: "Forbidden").cause == .credentialRefused)
     }
 }

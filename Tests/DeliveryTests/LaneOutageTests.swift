@@ -1,7 +1,6 @@
 import Basis
 import Delivery
 import LaneRules
-import Lanes
 import Logging
 import Model
 import QueueRules
@@ -13,31 +12,34 @@ import Testing
 @Suite("A provider that cannot be reached")
 struct LaneOutageTests {
     private static let lost = "warning: A lane can't send: its provider can't be reached"
-    private static let back = "notice: A lane can send again"
-    private static let failedDial = LaneEvent.dialFailed(.unreachable, detail: "name not known")
+    private static let failedDial = LaneHealth.Event.blocked(.unreachable, reason: "name not known")
 
-    @Test("causes one warning per outage, however many dials fail, and a notice when it is back")
+    @Test("causes one warning per outage, however its reason changes")
     func onceAnOutage() async throws {
         try await Self.withPool { pool, log in
-            let lane = LaneKey(CredentialID(1))
-            for _ in 0..<2 { await pool.note(lane, canSend: false, Self.failedDial) }
+            var lane = Lane(pool, 1)
+            lane.note(Self.failedDial)
+            lane.note(.blocked(.tlsRefused, reason: "the certificate has expired"))
             #expect(log.reported == [Self.lost])
-            await pool.note(lane, canSend: true, .recovered)
-            #expect(log.reported == [Self.lost, Self.back])
-            for _ in 0..<2 { await pool.note(lane, canSend: false, Self.failedDial) }
-            #expect(log.reported == [Self.lost, Self.back, Self.lost])
+            lane.note(.recovered)
+            lane.note(Self.failedDial)
+            #expect(log.reported == [Self.lost, Self.lost])
         }
     }
 
-    @Test("causes a warning per lane, while a refused credential is no outage")
+    @Test("causes a warning per lane, while a refused credential causes an error once")
     func eachLane() async throws {
         try await Self.withPool { pool, log in
             for credential in [1, 2] as [Int64] {
-                await pool.note(LaneKey(CredentialID(credential)), canSend: false, Self.failedDial)
+                var lane = Lane(pool, credential)
+                lane.note(Self.failedDial)
             }
-            await pool.note(
-                LaneKey(CredentialID(3)), canSend: false, .credentialRefused(reason: "InvalidProviderToken"))
-            #expect(log.reported == [Self.lost, Self.lost, "info: A lane can't send: its credential is refused"])
+            var refused = Lane(pool, 3)
+            refused.note(.credentialRefused(reason: "InvalidProviderToken"))
+            refused.note(.blocked(.credentialRefused, reason: "InvalidProviderToken"))
+            #expect(log.reported == [Self.lost, Self.lost])
+            await pool.announceRefusal(refused.key, "InvalidProviderToken")
+            #expect(log.reported.last == "error: The provider refuses a credential: its pushes wait")
         }
     }
 
@@ -46,15 +48,14 @@ struct LaneOutageTests {
         let credentials = NoCredentials()
         try await Self.withPool(credentials) { pool, _ in
             var received = credentials.outages.makeAsyncIterator()
-            for credential in [2, 1] as [Int64] {
-                await pool.note(LaneKey(CredentialID(credential)), canSend: false, Self.failedDial)
-            }
-            // Changes during a report are combined in the next one.
-            var reported = await received.next() ?? []
-            while reported.count < 2 { reported = await received.next() ?? [] }
+            var lanes = [Lane(pool, 2), Lane(pool, 1)]
+            for place in lanes.indices { lanes[place].note(Self.failedDial) }
+            pool.report(waits: lanes.compactMap(\.wait))
+            let reported = await received.next() ?? []
             #expect(reported.map(\.credential.value) == [1, 2])
             #expect(reported.map(\.reason) == Array(repeating: "name not known", count: 2))
-            await pool.note(LaneKey(CredentialID(1)), canSend: true, .recovered)
+            lanes[1].note(.recovered)
+            pool.report(waits: lanes.compactMap(\.wait))
             #expect(await received.next()?.map(\.credential.value) == [2])
             await pool.drain()
             #expect(await received.next() == [])
@@ -62,21 +63,16 @@ struct LaneOutageTests {
     }
 
     @Test("keeps its outage when the reason changes, and shows the new reason")
-    func otherReason() async throws {
-        let credentials = NoCredentials()
-        try await Self.withPool(credentials) { pool, log in
-            var received = credentials.outages.makeAsyncIterator()
-            let lane = LaneKey(CredentialID(1))
-            await pool.note(lane, canSend: false, Self.failedDial)
-            let first = try #require(await received.next()?.first)
-            await pool.note(lane, canSend: false, .tlsRefused(detail: "the certificate has expired"))
-            await pool.note(LaneKey(CredentialID(2)), canSend: false, Self.failedDial)
-            var reported: [LaneOutage] = []
-            while reported.count < 2 { reported = await received.next() ?? [] }
-            #expect(first.reason == "name not known" && reported[0].reason == "the certificate has expired")
-            #expect(reported[0].age >= first.age)
-            #expect(log.reported == [Self.lost, Self.lost])
-        }
+    func otherReason() {
+        var (lane, outages) = (Lane(nil, 1), LaneOutages())
+        lane.note(Self.failedDial)
+        outages.set([lane.wait].compactMap(\.self), now: lane.now)
+        #expect(outages.take(now: lane.now)?.map(\.reason) == ["name not known"])
+        lane.now = lane.now + .seconds(5)
+        lane.note(.blocked(.tlsRefused, reason: "the certificate has expired"))
+        outages.set([lane.wait].compactMap(\.self), now: lane.now)
+        let second = outages.take(now: lane.now)?.first
+        #expect(second?.reason == "the certificate has expired" && second?.age == .seconds(5))
     }
 
     @Test("differs from a provider that throttles, which is listed with the time of its next try")
@@ -84,59 +80,32 @@ struct LaneOutageTests {
         let credentials = NoCredentials()
         try await Self.withPool(credentials) { pool, log in
             var received = credentials.outages.makeAsyncIterator()
-            let lane = LaneKey(CredentialID(1))
-            let now = Clocks.monotonicNow()
-            func remaining(_ number: Int, until seconds: Int) -> OpenBreaker {
-                OpenBreaker(since: now + .milliseconds(number), until: now + .seconds(seconds))
-            }
-            pool.noteOpenBreaker(lane, remaining(1, until: 30))
-            var reported = try #require(await received.next()?.first)
-            #expect(reported.cause.remaining.map { $0 > .seconds(20) && $0 <= .seconds(30) } == true)
-            pool.noteOpenBreaker(lane, remaining(1, until: 90))
-            reported = try #require(await received.next()?.first)
-            #expect(reported.cause.remaining.map { $0 > .seconds(80) && $0 <= .seconds(90) } == true)
+            var lane = Lane(pool, 1)
+            lane.throttle(for: .seconds(30))
+            pool.report(waits: [lane.wait].compactMap(\.self))
+            let cause = await received.next()?.first?.cause
+            #expect(cause?.remaining.map { $0 > .seconds(20) && $0 <= .seconds(30) } == true)
+            lane.throttle(for: .seconds(90))
             #expect(log.reported == [Self.opens], "a longer opening is the same outage")
-            pool.noteOpenBreaker(lane, remaining(2, until: 10))
-            reported = try #require(await received.next()?.first)
-            #expect(reported.cause.remaining.map { $0 <= .seconds(10) } == true, "a shorter opening is another outage")
-            #expect(log.reported == [Self.opens, Self.opens])
-            await pool.note(lane, canSend: false, Self.failedDial)
+            lane.note(Self.failedDial)
+            pool.report(waits: [lane.wait].compactMap(\.self))
             #expect(await received.next()?.map(\.cause) == [.unreachable])
-            await pool.note(lane, canSend: true, .recovered)
-            #expect(await received.next()?.first?.cause.remaining != nil)
-            pool.noteClosedBreaker(lane)
-            #expect(await received.next() == [])
         }
     }
 
-    @Test("disappears from the list of outages when its lane is closed", .timeLimit(.minutes(5)))
-    func closed() async throws {
-        let credentials = NoCredentials()
-        try await Self.withPool(credentials) { pool, _ in
-            var received = credentials.outages.makeAsyncIterator()
-            await pool.note(LaneKey(CredentialID(1)), canSend: false, Self.failedDial)
-            #expect(await received.next()?.count == 1)
-            await pool.closeUnused()
-            #expect(await received.next() == [])
-        }
-    }
-
-    @Test("keeps one entry for its open breaker during probes, and drops it if no report follows")
-    func restsInARow() {
-        var outages = LaneOutages()
-        let lane = LaneKey(CredentialID(1))
-        let noon = MonotonicInstant(nanoseconds: 0)
-        func isNew(since: Int, until: Int) -> Bool {
-            outages.noteOpen(lane, OpenBreaker(since: noon + .seconds(since), until: noon + .seconds(until)))
-        }
-        #expect(isNew(since: 0, until: 10))
-        #expect(!isNew(since: 0, until: 12), "a longer opening is not new")
-        #expect(isNew(since: 13, until: 33), "a later refusal is new")
-        let reported = outages.take(now: noon + .seconds(14))
-        #expect(reported.map(\.age) == [.seconds(14)] && reported.map(\.cause) == [.open(.seconds(19))])
-        #expect(!outages.areChanged(now: noon + .seconds(28)) && outages.areChanged(now: noon + .seconds(29)))
-        let (tried, forgotten) = (outages.take(now: noon + .seconds(40)), outages.take(now: noon + .seconds(48)))
-        #expect(tried.map(\.cause) == [.open(.zero)] && forgotten.isEmpty)
+    @Test("appears in a report every fifteen seconds, or at once if the last report failed")
+    func repeated() {
+        var (lane, outages) = (Lane(nil, 1), LaneOutages())
+        #expect(outages.take(now: lane.now) == nil)
+        lane.note(Self.failedDial)
+        outages.set([lane.wait].compactMap(\.self), now: lane.now)
+        #expect(outages.take(now: lane.now)?.count == 1 && outages.take(now: lane.now + .seconds(14)) == nil)
+        #expect(outages.take(now: lane.now + .seconds(15))?.first?.age == .seconds(15))
+        outages.reportFailed(now: lane.now + .seconds(15))
+        #expect(outages.take(now: lane.now + .seconds(15))?.count == 1)
+        outages.set([], now: lane.now + .seconds(16))
+        #expect(outages.take(now: lane.now + .seconds(16)) == [])
+        #expect(outages.take(now: lane.now + .seconds(60)) == nil, "the end is reported once")
     }
 
     private static let opens = "warning: Circuit breaker opened: provider is throttling"
@@ -150,6 +119,38 @@ struct LaneOutageTests {
         let pool = LanePool(
             credentials: credentials, loops: [loop], credentialBlock: .seconds(60), log: log.logger)
         try await body(pool, log)
+    }
+}
+
+/// A lane's health, whose reports the pool logs.
+private struct Lane {
+    let key: LaneKey
+    let pool: LanePool?
+    var health = LaneHealth(signalsMin: 16)
+    var now = Clocks.monotonicNow()
+
+    init(_ pool: LanePool?, _ credential: Int64) { (self.pool, key) = (pool, LaneKey(CredentialID(credential))) }
+
+    var wait: LaneWait? { health.wait.map { LaneWait(key, $0) } }
+
+    mutating func note(_ event: LaneHealth.Event) {
+        _ = health.note(event, now)
+        log()
+    }
+
+    /// Reports sixteen answers that ask for a pause.
+    mutating func throttle(for pause: Duration) {
+        let signal = PositionedOutcome(position: 0, outcome: .deferred(after: pause, .laneThrottled))
+        let answers = LaneAnswers(accepted: 0, others: [PositionedOutcome](repeating: signal, count: 16))
+        let message = MessageID(UniversalID(high: 1, low: 1))
+        _ = health.record(answers, of: message, leasedAt: now, now, entropy: 0)
+        log()
+    }
+
+    private mutating func log() {
+        for action in health.takeReports() {
+            if case .report(let wait, let before) = action { pool?.log(key, wait, before: before) }
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 import Delivery
+import LaneRules
 import Lanes
 import Logging
 import Model
@@ -9,41 +10,40 @@ import Store
 import TLS
 import Testing
 
-/// These tests cover what the delivery engine relies on between an answer and its next action.
 @Suite("A pool of lanes")
 struct LanePoolTests {
     private let route = ReadyRoute(
         route: RouteID(7), app: AppID(1), provider: .apns, environment: .production, topic: "com.example.app")
 
-    @Test("pauses a route at once when its topic is refused, so that leased pushes are not sent")
-    func refusedTopic() async throws {
+    @Test("resolves a route to lane and destination, and reads answers for the lane's health")
+    func resolved() async throws {
         let loop = try ReactorLoop(name: "lane")
-        let credentials = OneCredential(CredentialID(1))
-        let pool = credentials.pool(on: loop)
-        let key = try #require(await pool.lane(for: route))
-        #expect(await pool.target(of: route.serviceRoute, on: key) == PushTarget(.apns, "com.example.app"))
-
-        pool.apply(.topicRefused, on: key, route.serviceRoute)
-        #expect(pool.isPaused(route.serviceRoute, on: key))
-        #expect(await pool.target(of: route.serviceRoute, on: key) == nil)
-        #expect(await pool.lane(for: route) == nil)
-
-        let calls = ServiceRoute(route.route, .voip)
-        _ = await pool.lane(
-            for: ReadyRoute(
-                route: route.route, service: .voip, app: route.app, provider: .apns, environment: .production,
-                topic: route.topic))
-        #expect(await pool.target(of: calls, on: key) != nil, "calls have a topic of their own")
+        let pool = OneCredential(CredentialID(1)).pool(on: loop)
+        let key = LaneKey(CredentialID(1))
+        let target = PushTarget(.apns, "com.example.app")
+        #expect(await pool.resolve(route) == .leaves(LaneTarget(key, target)))
         #expect(
-            await pool.target(of: route.serviceRoute, on: LaneKey(CredentialID(2))) != nil,
-            "another credential may send")
+            pool.apply(.topicRefused, on: key, route.serviceRoute)
+                == .topicRefused(route.serviceRoute, for: .seconds(3_600)))
+        #expect(pool.apply(.alarm(.clock), on: key, route.serviceRoute) == nil)
+        let nameless = ReadyRoute(
+            route: RouteID(8), app: AppID(1), provider: .apns, environment: .production, topic: "")
+        #expect(await pool.resolve(nameless) == .waits(key, .topicMissing))
+        await pool.drain()
+        loop.stop()
+    }
 
-        // The pause takes effect at once. Many rounds would reveal a delay by one task.
-        for number in Int64(100)..<200 {
-            let serviceRoute = ServiceRoute(RouteID(number))
-            pool.apply(.topicRefused, on: key, serviceRoute)
-            #expect(pool.isPaused(serviceRoute, on: key))
+    @Test("drops reports of a lane that is not open")
+    func dropped() async throws {
+        let loop = try ReactorLoop(name: "lane")
+        let pool = OneCredential(CredentialID(1)).pool(on: loop)
+        _ = await pool.resolve(route)
+        func event(_ lane: Int, of credential: Int64 = 1) -> LaneHealth.Event? {
+            let change = LaneReport.Kind.changed(canSend: false, because: .tlsRefused(detail: "expired"))
+            return pool.read(LaneReport(key: LaneKey(CredentialID(credential)), lane: lane, kind: change))
         }
+        #expect(event(1) == .blocked(.tlsRefused, reason: "expired"))
+        #expect(event(2) == nil && event(1, of: 2) == nil)
         await pool.drain()
         loop.stop()
     }

@@ -34,6 +34,10 @@ struct BackoffTests {
     }
 }
 
+extension Breaker {
+    fileprivate func mayDial(_ now: MonotonicInstant) -> Bool { blockedUntil.map { now >= $0 } ?? true }
+}
+
 @Suite("A circuit breaker")
 struct BreakerTests {
     private func breaker() -> Breaker {
@@ -78,29 +82,6 @@ struct BreakerTests {
         #expect(breaker.proved() == true)
         #expect(breaker.block == nil && breaker.failures == 0 && breaker.mayDial(at(0)))
         #expect(breaker.proved() == false, "only the first working connection lifts the block")
-    }
-}
-
-@Suite("The trust in a credential")
-struct CredentialTrustTests {
-    @Test("ends with a refusal, and returns with an answer that a refused credential cannot get")
-    func comesBack() {
-        var trust = CredentialTrust()
-        #expect(!trust.isSuspected)
-        for status in [200, 400, 410, 404] as [UInt16] {
-            trust.refused()
-            let isTrusted = trust.answered(status: status)
-            #expect(isTrusted && !trust.isSuspected)
-        }
-    }
-
-    @Test("stays lost after another refusal, and after answers that say nothing about it")
-    func stays() {
-        var trust = CredentialTrust()
-        trust.refused()
-        let goesOn = ([403, 401, 429, 500, 503] as [UInt16]).map { trust.answered(status: $0) }
-        #expect(goesOn == [false, false, true, true, true])
-        #expect(trust.isSuspected)
     }
 }
 

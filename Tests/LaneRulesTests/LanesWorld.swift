@@ -7,7 +7,7 @@ struct LaneWorld {
     var now = MonotonicInstant(nanoseconds: 0)
     var dialled: [ConnectionID] = []
     var retired: [ConnectionID] = []
-    var blocks: [BlockCause] = []
+    var blocks: [LaneCause] = []
     var unblocks = 0
     var dialTimes: [MonotonicInstant] = []
 

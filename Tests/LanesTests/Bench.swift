@@ -66,22 +66,12 @@ final class Observer: LaneObserver {
     private struct State {
         var events: [LaneEvent] = []
         var changes: [Bool] = []
-        var asked: [Bool] = []
         var waiters:
             [(condition: @Sendable ([LaneEvent], [Bool]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
 
-    /// The lane to query during each notice of a change; nil: none.
-    let lane = Mutex<Lane?>(nil)
-
-    func laneChanged(canSend: Bool, because: LaneEvent) {
-        let asked = lane.withLock { $0 }?.canSend
-        note {
-            $0.changes.append(canSend)
-            if let asked { $0.asked.append(asked) }
-        }
-    }
+    func laneChanged(canSend: Bool, because: LaneEvent) { note { $0.changes.append(canSend) } }
     func laneNoted(_ event: LaneEvent) { note { $0.events.append(event) } }
 
     private func note(_ body: (inout State) -> Void) {
@@ -97,7 +87,6 @@ final class Observer: LaneObserver {
 
     var events: [LaneEvent] { state.withLock { $0.events } }
     var changes: [Bool] { state.withLock { $0.changes } }
-    var asked: [Bool] { state.withLock { $0.asked } }
 
     func wait(until condition: @escaping @Sendable ([LaneEvent], [Bool]) -> Bool) async {
         await withCheckedContinuation { continuation in

@@ -134,27 +134,26 @@ struct LaneRefusedTokenTests {
         #expect(first.count(of: .unsent(.tlsRefused)) > 0)
         #expect(first.allSatisfy { $0.status == 403 || $0 == .unsent(.tlsRefused) })
         #expect(bench.observer.changes == [false])
-        #expect(!bench.lane.canSend)
         #expect(bench.observer.events.contains(.credentialRefused(reason: "InvalidProviderToken")))
         for round in 1...2 as ClosedRange<Int32> {
             let (before, requests) = (peer.log.connections, peer.log.paths.count)
             bench.lane.retry()
             await bench.observer.wait { _, changes in changes.count == 2 * Int(round) }
             #expect(bench.observer.changes.last == true)
-            bench.submit((round * 10_000)..<(round * 10_000 + 100), ticket: UInt64(round) + 1, sink: sink)
-            let answers = await sink.answers(2_000 + 100 * Int(round)).suffix(100)
-            #expect(answers.count { $0.status == 403 } == peer.log.paths.count - requests)
+            bench.submit((round * 10_000)..<(round * 10_000 + 1), ticket: UInt64(round) + 1, sink: sink)
+            let answer = await sink.answers(2_000 + Int(round)).last
+            #expect((answer?.status == 403 ? 1 : 0) == peer.log.paths.count - requests)
+            await bench.observer.wait { _, changes in changes.count == 2 * Int(round) + 1 }
             let tries = ((before + 1)...peer.log.connections).map { peer.log.requests(on: $0) }
             // On a busy machine a handshake may time out and start again.
             #expect(tries.allSatisfy { $0 <= 1 } && tries.contains(1), "each retry sends at most one request")
-            #expect(bench.observer.changes.count == 2 * Int(round) + 1)
             #expect(bench.observer.changes.last == false)
         }
         repaired.value = true
         bench.lane.retry()
         await bench.observer.wait { _, changes in changes.count == 6 }
         bench.submit(50_000..<50_500, ticket: 9, sink: sink)
-        #expect(await sink.answers(2_700).suffix(500).count(of: .accepted) == 500)
+        #expect(await sink.answers(2_502).suffix(500).count(of: .accepted) == 500)
         #expect(bench.observer.changes.count == 6)
         await bench.finish()
         peer.stop()
@@ -179,28 +178,6 @@ struct LaneRefusedTokenTests {
         #expect(answers.count(of: .unsent(.tlsRefused)) == 6)
         #expect(answers.count(of: .unknown(.deadlinePassed)) == 2)
         await peer.log.wait { connections, open in connections >= 2 && open == 0 }
-        await bench.finish()
-        peer.stop()
-    }
-
-    @Test("reports its state consistently to an observer that asks during each notice")
-    func asked() async throws {
-        let repaired = SharedFlag(false)
-        let peer = try await peer(repaired)
-        let bench = try Bench(peer, authorization: Tokens(1)) { $0.provenAfter = .milliseconds(50) }
-        let asking = bench.observer
-        #expect(bench.lane.canSend, "a lane may send before its first attempt")
-        asking.lane.withLock { $0 = bench.lane }
-        bench.lane.warmUp()
-        await asking.wait { events, _ in events.contains(.connected) }
-        for round in 1...5 {
-            bench.lane.refuseCredential(reason: "Forbidden")
-            bench.lane.retry()
-            await asking.wait { _, changes in changes.count == 2 * round }
-        }
-        #expect(asking.changes == (0..<10).map { $0 % 2 == 1 })
-        #expect(asking.asked == asking.changes)
-        asking.lane.withLock { $0 = nil }
         await bench.finish()
         peer.stop()
     }

@@ -1,10 +1,12 @@
 import Basis
+import LaneRules
 import Model
 import QueueRules
 
 /// A dispatcher with a test clock, and short functions for the events that tests report.
 struct DispatcherBench {
     static let lane = LaneKey(CredentialID(1))
+    static let exit = LaneTarget(lane, PushTarget(.apns, "com.example.app"))
     static let settings = DispatcherSettings(
         leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
         storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8, membersReserve: 0)
@@ -15,7 +17,7 @@ struct DispatcherBench {
     var dispatcher: Dispatcher
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
 
-    /// Lanes that report that they cannot send.
+    /// Lanes whose providers can't be reached.
     var blocked: [LaneKey] = []
 
     init(settings: DispatcherSettings = settings) {
@@ -44,10 +46,17 @@ struct DispatcherBench {
     mutating func find(_ routes: [ReadyRoute], lane: LaneKey? = lane) -> [DispatchAction] {
         report(.timer)
         var actions = report(.polled(routes))
-        for route in routes {
-            actions += report(.resolved(route.serviceRoute, lane, canSend: lane.map { !blocked.contains($0) }))
-        }
+        for lane in blocked { actions += report(Self.blocked(lane)) }
+        for route in routes { actions += report(Self.resolved(route.serviceRoute, lane)) }
         return actions
+    }
+
+    static func resolved(_ serviceRoute: ServiceRoute, _ lane: LaneKey?) -> DispatchEvent {
+        .resolved(serviceRoute, lane.map { .leaves(LaneTarget($0, exit.target)) } ?? .uncovered)
+    }
+
+    static func blocked(_ lane: LaneKey = lane) -> DispatchEvent {
+        .lane(lane, .blocked(.unreachable, reason: "name not known"))
     }
 
     /// Finds one route and leases this parcel from it.
@@ -67,7 +76,9 @@ struct DispatcherBench {
     }
 
     func request(_ route: Int64, lane: LaneKey? = lane, _ scope: LeaseScope = .ordinary) -> LeaseRequest {
-        LeaseRequest(serviceRoute: ServiceRoute(RouteID(route)), lane: lane, startedAt: now, scope: scope)
+        LeaseRequest(
+            serviceRoute: ServiceRoute(RouteID(route)), exit: lane.map { LaneTarget($0, Self.exit.target) },
+            startedAt: now, scope: scope)
     }
 
     static let name = LeaseName(parcel: ParcelID(1), epoch: 1)
@@ -104,7 +115,7 @@ extension [DispatchAction] {
 
     var reportedBreakers: [MonotonicInstant] {
         compactMap { action in
-            if case .reportOpenBreaker(_, let remaining) = action { remaining.until } else { nil }
+            if case .lane(_, .report(let wait?, before: _)) = action { wait.until } else { nil }
         }
     }
 

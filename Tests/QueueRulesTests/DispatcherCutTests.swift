@@ -22,8 +22,7 @@ struct DispatcherCutTests {
             Self.id,
             [
                 CutParcels(
-                    serviceRoute: Self.serviceRoute, lane: DispatcherBench.lane, startedAt: bench.now,
-                    parcels: [ReadParcel(parcel, .repeatable)])
+                    serviceRoute: Self.serviceRoute, startedAt: bench.now, parcels: [ReadParcel(parcel, .repeatable)])
             ])
     }
 
@@ -66,7 +65,7 @@ struct DispatcherCutTests {
     @Test("leaves parcels ready if their lane can't send")
     func blocked() {
         var bench = idle()
-        bench.report(.lane(DispatcherBench.lane, canSend: false))
+        bench.report(DispatcherBench.blocked())
         expect(nil, &bench)
     }
 

@@ -14,7 +14,7 @@ struct DispatcherLeaseTests {
         let until = asked.startedAt + .seconds(40)
         #expect(
             actions.first
-                == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
+                == .submit(DispatcherBench.name, DispatcherBench.exit, positions: [0, 1, 2], until: until))
     }
 
     @Test("opens no stream after the parcel expires, however long the lease is")
@@ -26,7 +26,7 @@ struct DispatcherLeaseTests {
         let until = asked.startedAt + .seconds(5)
         #expect(
             actions.first
-                == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
+                == .submit(DispatcherBench.name, DispatcherBench.exit, positions: [0, 1, 2], until: until))
     }
 
     @Test("settles as soon as its last answer arrives, and is forgotten once that is stored")

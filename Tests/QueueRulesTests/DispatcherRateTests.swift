@@ -140,7 +140,7 @@ struct DispatcherRateTests {
             let second = try second(&bench, perSecond: 30)
             bench.report(.leased([], asked: second))
             let other = LaneKey(CredentialID(2))
-            let event = isRaised ? rated(40) : .resolved(DispatcherBench.route(7).serviceRoute, other, canSend: true)
+            let event = isRaised ? rated(40) : DispatcherBench.resolved(DispatcherBench.route(7).serviceRoute, other)
             #expect(bench.report(event).leaseRequests.map(\.passing) == [[]])
         }
     }

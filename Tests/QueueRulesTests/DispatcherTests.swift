@@ -19,7 +19,7 @@ struct DispatcherPollingTests {
             var actions: [DispatchAction] = []
             for route in ready {
                 let lane = route.service == waiting ? nil : DispatcherBench.lane
-                actions += bench.report(.resolved(route.serviceRoute, lane))
+                actions += bench.report(DispatcherBench.resolved(route.serviceRoute, lane))
             }
             let asked = actions.leaseRequests.filter { $0.scope == .ordinary }
             #expect(asked.map(\.serviceRoute) == ready.map(\.serviceRoute).filter { $0.service != waiting })
@@ -60,7 +60,8 @@ struct DispatcherPollingTests {
         bench.find([])
         #expect(bench.report(.planned([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
         let request = bench.request(3)
-        #expect(bench.report(.resolved(ServiceRoute(RouteID(3)), DispatcherBench.lane)) == [.lease(request)])
+        #expect(
+            bench.report(DispatcherBench.resolved(ServiceRoute(RouteID(3)), DispatcherBench.lane)) == [.lease(request)])
         #expect(bench.report(.leased([], asked: request)) == [])
         #expect(bench.report(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
     }
@@ -80,14 +81,14 @@ struct DispatcherPollingTests {
         bench.find([DispatcherBench.route(3)])
         bench.report(.leased([], asked: bench.request(3)))
         // The sweep for expired parcels ends before the poll.
-        for sweep in bench.report(.lane(DispatcherBench.lane, canSend: false)).leaseRequests {
+        for sweep in bench.report(DispatcherBench.blocked()).leaseRequests {
             bench.report(.leased([], asked: sweep))
         }
         bench.report(.hint)
         bench.report(.planned([DispatcherBench.route(3, hasUrgent: true)]))
         let saw = sawLapsed ? [DispatcherBench.route(3, hasOrdinary: false, hasLapsed: true)] : []
         for sweep in bench.report(.polled(saw)).leaseRequests { bench.report(.leased([], asked: sweep)) }
-        var asked = bench.report(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
+        var asked = bench.report(.lane(DispatcherBench.lane, .recovered)).leaseRequests
         if sawLapsed {
             // A lapsed parcel travels alone. By now this one no longer exists.
             #expect(asked.map(\.scope) == [.lapsed])
@@ -119,7 +120,7 @@ struct DispatcherPollingTests {
         var bench = DispatcherBench()
         bench.report(.timer)
         #expect(bench.report(.polled([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
-        let actions = bench.report(.resolved(ServiceRoute(RouteID(3)), DispatcherBench.lane))
+        let actions = bench.report(DispatcherBench.resolved(ServiceRoute(RouteID(3)), DispatcherBench.lane))
         #expect(actions == [.lease(bench.request(3))])
     }
 
@@ -200,19 +201,8 @@ struct DispatcherBlockedTests {
         bench.blocked = [DispatcherBench.lane]
         let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
         bench.report(.leased([], asked: sweep))
-        let requests = bench.report(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
+        let requests = bench.report(.lane(DispatcherBench.lane, .recovered)).leaseRequests
         #expect(requests == [bench.request(3)])
-    }
-
-    @Test("leases again after a lost lane notice, when the next poll resolves the lane")
-    func lostNotice() {
-        var bench = DispatcherBench()
-        bench.blocked = [DispatcherBench.lane]
-        bench.report(.leased([], asked: bench.find([DispatcherBench.route(3)]).leaseRequests[0]))
-        bench.blocked = []
-        bench.now = bench.now + .seconds(5)
-        let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
-        #expect(bench.report(.leased([], asked: sweep)).leaseRequests == [bench.request(3)])
     }
 
     @Test("returns unexpired parcels that a sweep leased, and sends none of them")

@@ -194,5 +194,7 @@ struct DispatcherThrottleTests {
 }
 
 extension [DispatchAction] {
-    fileprivate var reportsClosed: Bool { contains(.reportClosedBreaker(DispatcherBench.lane)) }
+    fileprivate var reportsClosed: Bool {
+        contains { if case .lane(_, .report(nil, before: _)) = $0 { true } else { false } }
+    }
 }

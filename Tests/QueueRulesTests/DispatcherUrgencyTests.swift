@@ -154,7 +154,7 @@ struct DispatcherUrgencyTests {
     func blocked() {
         var bench = full()
         bench.blocked = [DispatcherBench.lane]
-        let sweep = bench.report(.lane(DispatcherBench.lane, canSend: false)).leaseRequests
+        let sweep = bench.report(DispatcherBench.blocked()).leaseRequests
         #expect(sweep.map(\.scope) == [.expired])
         bench.report(.leased([], asked: sweep[0]))
         bench.now = bench.now + .seconds(5)

@@ -124,7 +124,9 @@ struct SimulatedLane: Sendable {
     var connections: [SimulatedConnection] = []
     /// The time at which the lane signed the provider token that its requests carry.
     var signedAt = SimulatedTime.zero
-    var isBlocked = false
+    /// nil: it can send.
+    var block: LaneCause?
+    var isBlocked: Bool { block != nil }
     /// The checkers' own count of throttle signals.
     var slowness = ThrottleSignals()
     /// nil: the provider has no quota.

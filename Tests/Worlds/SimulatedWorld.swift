@@ -162,11 +162,11 @@ package struct SimulatedWorld {
             send(.hint, to: process)
         case .ends: kill(process)
         case .resolved(_, let serviceRoute, let lane):
-            // The lane's state is read now: older reports of it may still be on their way.
-            let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }
-            send(.resolved(serviceRoute, lane, canSend: canSend), to: process)
+            send(.resolved(serviceRoute, resolution(of: lane, process)), to: process)
         case .credentialsChanged: send(.credentialsChanged, to: process)
-        case .laneCloses(_, let lane): send(.lane(lane, canSend: false), to: process)
+        case .laneCloses(_, let lane, let cause):
+            if cause == .credentialRefused { send(.lane(lane, .credentialRefused(reason: "")), to: process) }
+            send(.lane(lane, .blocked(cause, reason: "")), to: process)
         case .laneOpens(_, let lane): openLane(lane, process)
         case .laneTimer(_, let lane): notifyLane(lane, process)
         case .connectionDies(_, let lane, let connection): removeConnection(connection, lane, process)

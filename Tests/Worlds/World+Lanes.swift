@@ -1,5 +1,6 @@
 import Basis
 import Encodings
+import LaneRules
 import Model
 import ProviderInterface
 import QueueRules
@@ -187,7 +188,7 @@ extension SimulatedWorld {
         let provider = processes[index].lanes[lane].provider
         if weather.isUnreachable(provider, now) {
             report(.unsent(.unreachable), position, name, index)
-            return block(lane, index, .unsent(.unreachable), for: .seconds(1) ... .seconds(5))
+            return block(lane, index, .unreachable, .unsent(.unreachable), for: .seconds(1) ... .seconds(5))
         }
         let member = lease.parcel.members[Int(position)]
         if poisonous.contains(member.registration) { return kill(index) }
@@ -312,7 +313,8 @@ extension SimulatedWorld {
         case .deferred(_, .providerTokenExpired) where push.provider == .fcm: noteAccessRefused(push, index)
         case .deferred(_, .providerTokenExpired): processes[index].lanes[lane].signedAt = now
         case .deferred(_, .credentialRefused):
-            block(lane, index, .deferred(after: nil, .credentialRefused), for: .seconds(1) ... .seconds(10))
+            let outcome = Outcome.deferred(after: nil, .credentialRefused)
+            block(lane, index, .credentialRefused, outcome, for: .seconds(1) ... .seconds(10))
         default: break
         }
     }
@@ -330,24 +332,30 @@ extension SimulatedWorld {
 
     /// Blocks the lane: it reports that it can't send, and hands back its unsent pushes.
     private mutating func block(
-        _ lane: Int, _ index: Int, _ outcome: Outcome, for pause: ClosedRange<SimulatedTime>
+        _ lane: Int, _ index: Int, _ cause: LaneCause, _ outcome: Outcome, for pause: ClosedRange<SimulatedTime>
     ) {
         guard !processes[index].lanes[lane].isBlocked else { return }
-        processes[index].lanes[lane].isBlocked = true
+        processes[index].lanes[lane].block = cause
         for waiting in processes[index].lanes[lane].waiting {
             report(outcome, waiting.position, waiting.lease, index)
         }
         processes[index].lanes[lane].waiting = []
         let key = processes[index].lanes[lane].key
-        queue.put(.laneCloses(processes[index].addressee, key), at: now)
+        queue.put(.laneCloses(processes[index].addressee, key, cause), at: now)
         queue.put(.laneOpens(processes[index].addressee, key), at: after(pause))
     }
 
     mutating func openLane(_ key: LaneKey, _ index: Int) {
         let lane = placeOfLane(key, index)
-        processes[index].lanes[lane].isBlocked = false
-        // An older report may overtake this one. The next resolve of the route repeats it.
-        let isOvertaken = isFaulty && random.happens(perMille: plan.notificationLost)
-        send(.lane(key, canSend: !isOvertaken), to: index)
+        processes[index].lanes[lane].block = nil
+        send(.lane(key, .recovered), to: index)
+    }
+
+    /// A refused credential is not used before a pause is over.
+    func resolution(of key: LaneKey?, _ index: Int) -> RouteResolution {
+        guard let key else { return .uncovered }
+        let lane = processes[index].lanes.first { $0.key == key }
+        if lane?.block == .credentialRefused { return .waits(key, .credentialRefused) }
+        return .leaves(LaneTarget(key, PushTarget(place(of: key).provider, "garden")))
     }
 }

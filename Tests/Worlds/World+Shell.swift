@@ -89,8 +89,8 @@ extension SimulatedWorld {
         case .lease(let request):
             processes[index].leaseCalls += 1
             call(.lease(request), index)
-        case .submit(let name, let key, let positions, let until):
-            submit(name, key, positions, until, index)
+        case .submit(let name, let exit, let positions, let until):
+            submit(name, exit.lane, positions, until, index)
         case .extend(let name, _, let until):
             if let place = processes[index].leases.firstIndex(where: { $0.name == name }) {
                 processes[index].leases[place].until = until
@@ -103,8 +103,9 @@ extension SimulatedWorld {
             for lane in processes[index].lanes.indices {
                 processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
             }
-        case .reportOpenBreaker(let key, let breaker): noteOpenBreaker(key, until: breaker.until, index)
-        case .reportClosedBreaker: break
+        case .lane(let key, .report(let wait?, before: _)) where wait.cause == .throttled:
+            if let until = wait.until { noteOpenBreaker(key, until: until, index) }
+        case .lane: break
         case .alarm:
             break
         case .drained:

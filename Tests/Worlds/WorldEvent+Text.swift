@@ -13,7 +13,7 @@ extension WorldEvent: CustomStringConvertible {
         case .resolved(let to, let serviceRoute, let lane):
             "\(to): route \(serviceRoute.route.value) \(lane.map { "leaves by \($0.text)" } ?? "has no credential")"
         case .credentialsChanged(let to): "\(to) is notified that credentials changed"
-        case .laneCloses(let to, let lane): "\(to): \(lane.text) can't send"
+        case .laneCloses(let to, let lane, let cause): "\(to): \(lane.text) can't send (\(cause))"
         case .laneOpens(let to, let lane): "\(to): \(lane.text) can send"
         case .laneTimer(let to, let lane): "\(to): \(lane.text) reads its queue"
         case .connectionDies(let to, _, let connection): "\(to): connection \(connection) answers no PING"

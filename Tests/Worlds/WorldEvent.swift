@@ -20,7 +20,7 @@ enum WorldEvent: Sendable {
     case stopsNotified(Addressee)
     case resolved(Addressee, ServiceRoute, LaneKey?)
     case credentialsChanged(Addressee)
-    case laneCloses(Addressee, LaneKey)
+    case laneCloses(Addressee, LaneKey, LaneCause)
     case laneOpens(Addressee, LaneKey)
     /// Work of the lane may be due: the next request of its pace, or the end of a wait.
     case laneTimer(Addressee, LaneKey)
@@ -56,7 +56,7 @@ enum WorldEvent: Sendable {
     var addressee: Addressee? {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .stopsNotified(let to),
-            .resolved(let to, _, _), .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _),
+            .resolved(let to, _, _), .credentialsChanged(let to), .laneCloses(let to, _, _), .laneOpens(let to, _),
             .laneTimer(let to, _), .connectionDies(let to, _, _), .lastStreamSent(let to, _, _),
             .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .repeated(let to, _, _, _), .ends(let to):
             to

@@ -14,7 +14,7 @@ package struct AnswerReading {
 
     /// - Parameters:
     ///   - provider: the provider whose answers these are.
-    ///   - laneIsProven: the provider accepted the lane's credential recently (`CredentialConfidence`).
+    ///   - laneIsProven: the provider accepted the lane's credential recently (`LaneHealth`).
     ///   - names: the undocumented reasons seen so far.
     package init(
         _ batch: AnswerBatch, of provider: any PushProvider, pushType: PushType, laneIsProven: Bool, now: WallInstant,

@@ -25,12 +25,12 @@ extension DeliveryEngine {
 
     /// Encodes off this actor, so that other lanes' answers are not kept waiting.
     private func makePushes(of parcel: EncodingJob) async {
-        let (name, lane) = (parcel.name, parcel.lane)
+        let (name, target) = (parcel.name, parcel.exit.target)
         // The lease may have ended while its job waited.
         guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
         guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
-        guard let target = await lanes.target(of: out.serviceRoute, on: lane) else {
+        guard !refusesTopic(of: out.serviceRoute, on: parcel.exit.lane) else {
             return handBack(name, parcel.positions)
         }
         guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
@@ -43,7 +43,7 @@ extension DeliveryEngine {
         guard !batch.requests.isEmpty else { return }
         let isValidated = PushProviders.offered(target.provider)?.offersValidation ?? false
         if message.isDryRun, !isValidated { return rehearse(name, batch.requests.map(\.tag)) }
-        send(batch, name, lane, target.provider)
+        send(batch, name, parcel.exit)
     }
 
     /// Returns the positions whose values fitted into the read. The others are handed back and leased again in a parcel
@@ -72,11 +72,11 @@ extension DeliveryEngine {
 
     /// Submits a batch to its lane. One that was withdrawn while it was encoded stays here: the lane could not have
     /// found it.
-    private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey, _ provider: Provider) {
+    private func send(_ batch: PushBatch, _ name: LeaseName, _ exit: LaneTarget) {
         guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
-        outstandingParcels[name]?.provider = provider
-        lanes.submit(batch, name, on: lane, sink: ParcelSink(name: name, inbox: answerInbox))
+        outstandingParcels[name]?.provider = exit.target.provider
+        lanes.submit(batch, name, on: exit.lane)
         steps?.reached(.batchSubmitted)
     }
 
@@ -121,14 +121,16 @@ extension DeliveryEngine {
         out.answersOutstanding -= delivery.batch.answers.count
         outstandingParcels[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
-        let now = Clocks.monotonicNow()
         guard let provider = out.provider.flatMap({ PushProviders.offered($0) }), let message = out.message.compiled
         else { preconditionFailure("only pushes that a provider encoded are answered") }
         let reading = AnswerReading(
             delivery.batch, of: provider, pushType: message.pushType,
-            laneIsProven: confidence.isProven(out.lane, now: now), now: Clocks.wallNow(), &reasonNames)
-        confidence.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
-        for consequence in reading.consequences { lanes.apply(consequence, on: out.lane, out.serviceRoute) }
+            laneIsProven: isProven(out.lane), now: Clocks.wallNow(), &reasonNames)
+        noteProof(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount)
+        // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
+        for consequence in reading.consequences {
+            if let event = lanes.apply(consequence, on: out.lane, out.serviceRoute) { take(.lane(out.lane, event)) }
+        }
         return AnsweredLease(
             delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent)
     }
@@ -137,14 +139,9 @@ extension DeliveryEngine {
 /// Hands a lane's answers to the engine's inbox. Called on the lane's thread.
 final class ParcelSink: AnswerSink, Sendable {
     private let name: LeaseName
-    private let inbox: AnswerInbox
+    private let inbox: LaneInbox
 
-    init(name: LeaseName, inbox: AnswerInbox) {
-        self.name = name
-        self.inbox = inbox
-    }
+    init(name: LeaseName, inbox: LaneInbox) { (self.name, self.inbox) = (name, inbox) }
 
-    func deliver(_ answers: AnswerBatch) {
-        inbox.put(ParcelAnswers(name: name, batch: answers))
-    }
+    func deliver(_ answers: AnswerBatch) { inbox.put(ParcelAnswers(name: name, batch: answers)) }
 }

@@ -45,8 +45,7 @@ extension DeliveryEngine {
                 "Database failure: settling delayed", metadata: ["parcels": "\(entries.count)", "fault": "\(error)"])
             return .settled([], failed: entries.map { UnsettledLease($0.name) })
         }
-        let replies = await stores.parcels.settle(
-            entries.map(\.pending.settlement), locked: LockedRows(for: entries))
+        let replies = await stores.parcels.settle(entries.map(\.pending.settlement), locked: LockedRows(for: entries))
         var settled: [SettledLease] = []
         var failed: [UnsettledLease] = []
         var faults: [StoreFault] = []
@@ -98,8 +97,7 @@ extension DeliveryEngine {
     }
 
     private func renewed(_ names: [LeaseName]) async -> DispatchEvent {
-        let replies = await stores.parcels.renew(
-            names, owner: process, for: settings.dispatcher.leaseLength)
+        let replies = await stores.parcels.renew(names, owner: process, for: settings.dispatcher.leaseLength)
         var renewed: [RenewedLease] = []
         var failed: [LeaseName] = []
         var faults: [StoreFault] = []

@@ -10,13 +10,14 @@ extension DeliveryEngine {
         var unresolved: [ReadyRoute] = []
         var settles: [SettleEntry] = []
         var renewals: [LeaseName] = []
+        var waitsChanged = false
         for action in actions {
             switch action {
             case .poll: Task { await poll() }
             case .resolve(let route): unresolved.append(route)
             case .lease(let request): Task { await lease(request) }
-            case .submit(let name, let lane, let positions, let until):
-                submit(EncodingJob(name: name, lane: lane, positions: positions, until: until))
+            case .submit(let name, let exit, let positions, let until):
+                submit(EncodingJob(name: name, exit: exit, positions: positions, until: until))
             case .extend(let name, let lane, let until): lanes.extend(name, on: lane, until: until)
             case .settle(let name, let pending, let withVerdicts):
                 settles.append(SettleEntry(name, pending, withVerdicts: withVerdicts))
@@ -25,15 +26,25 @@ extension DeliveryEngine {
                 outstandingParcels[name]?.isWithdrawn = true
                 lanes.withdraw(name, on: lane)
             case .forget(let name, _): outstandingParcels[name] = nil
-            case .reportOpenBreaker(let lane, let remaining): lanes.noteOpenBreaker(lane, remaining)
-            case .reportClosedBreaker(let lane): lanes.noteClosedBreaker(lane)
+            case .lane(let lane, .report(let wait, let before)):
+                waitsChanged = true
+                lanes.log(lane, wait, before: before)
+            case .lane(let lane, .announceRefusedTopic(let route)): lanes.logPaused(route, lane, .topicRefused)
+            case .lane(let lane, .announceRefusal(let reason)): Task { await announceRefusal(lane, reason) }
+            case .lane(let lane, .retry): lanes.retry(lane)
             case .alarm(let message, let alarm): raise(alarm, of: message)
             case .drained: noteDrained()
             }
         }
+        if waitsChanged { lanes.report(waits: waits) }
         settle(settles)
         renew(renewals)
         resolve(unresolved)
+    }
+
+    private func announceRefusal(_ lane: LaneKey, _ reason: String) async {
+        await lanes.announceRefusal(lane, reason)
+        take(.credentialsChanged)
     }
 
     private func resolve(_ unresolved: [ReadyRoute]) {
@@ -91,8 +102,7 @@ extension DeliveryEngine {
             routesToResolve = []
             routesQueued = []
             for route in routes {
-                let lane = await lanes.lane(for: route)
-                take(.resolved(route.serviceRoute, lane, canSend: lane.flatMap(lanes.canSend)))
+                take(.resolved(route.serviceRoute, await lanes.resolve(route)))
             }
         }
     }

@@ -10,9 +10,7 @@ import Store
 extension DeliveryEngine {
     /// Writes direct messages of one app, and begins to send those whose lane can send now. The parcels of the others
     /// are ready for any process.
-    nonisolated func cut(
-        _ messages: [DirectMessage], in store: MessageStore
-    ) async -> [Result<CutReply, StoreFault>] {
+    nonisolated func cut(_ messages: [DirectMessage], in store: MessageStore) async -> [Result<CutReply, StoreFault>] {
         let id = CutID(Entropy.uint64())
         let startedAt = Clocks.monotonicNow()
         let order = CutOrder(
@@ -48,9 +46,7 @@ extension DeliveryEngine {
     private func lanes(for demand: [ServiceRoute: Int], of cut: CutID) -> [ServiceRoute: LaneKey] {
         let demands = demand.sorted { $0.key < $1.key }.map { CutDemand($0.key, members: $0.value) }
         var admitted: [ServiceRoute: LaneKey] = [:]
-        for (demand, lane) in zip(demands, admit(cut, demands)) {
-            if let lane, !lanes.isPaused(demand.serviceRoute, on: lane) { admitted[demand.serviceRoute] = lane }
-        }
+        for (demand, lane) in zip(demands, admit(cut, demands)) { admitted[demand.serviceRoute] = lane }
         return admitted
     }
 
@@ -70,9 +66,7 @@ extension DeliveryEngine {
                 track(parcel, lease.route.serviceRoute, lease.lane, found)
                 read.append(ReadParcel(parcel, found.reading))
             }
-            cuts.append(
-                CutParcels(
-                    serviceRoute: lease.route.serviceRoute, lane: lease.lane, startedAt: startedAt, parcels: read))
+            cuts.append(CutParcels(serviceRoute: lease.route.serviceRoute, startedAt: startedAt, parcels: read))
         }
         take(.cut(id, cuts))
         if !result.ready.isEmpty { take(.planned(result.ready)) }

@@ -32,24 +32,18 @@ package actor DeliveryEngine {
     var routesToResolve: [ReadyRoute] = []
     var routesQueued: Set<ServiceRoute> = []
     var reasonNames = ReasonNames()
-    var confidence = CredentialConfidence()
     var suspectRoutes = SuspectRoutes()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)
     private var alarmClock: Task<Void, Never>?
     private var drained = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
-    nonisolated let answerInbox = AnswerInbox()
 
     package init(
         stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID,
         steps: (any StepListener)?, log: Logger
     ) {
-        self.stores = stores
-        self.lanes = lanes
-        self.settings = settings
-        self.process = process
-        self.steps = steps
+        (self.stores, self.lanes, self.settings, self.process, self.steps) = (stores, lanes, settings, process, steps)
         self.log = log
         messageCache = CompiledMessageCache(store: stores.messages, fresh: fresh)
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
@@ -58,7 +52,14 @@ package actor DeliveryEngine {
     /// Runs until the drain is over.
     package func run() async {
         take(.timer)
-        for await _ in answerInbox.signals { takeAnswers(answerInbox.take()) }
+        for await _ in lanes.inbox.signals {
+            let arrived = lanes.inbox.take()
+            // A lane that was blocked has handed pushes back, which must not be leased for it again.
+            for report in arrived.reports {
+                if let event = lanes.read(report) { take(.lane(report.key, event)) }
+            }
+            takeAnswers(arrived.answers)
+        }
     }
 
     /// Handles another process's announcement of ready parcels.
@@ -73,8 +74,6 @@ package actor DeliveryEngine {
     }
 
     package func credentialsChanged() { take(.credentialsChanged) }
-
-    package func laneChanged(_ key: LaneKey, canSend: Bool) { take(.lane(key, canSend: canSend)) }
 
     /// Leases no more, withdraws pushes without a stream, and settles the others.
     package func drain() async {
@@ -95,6 +94,19 @@ package actor DeliveryEngine {
 
     var runningMessages: [MessageID] { dispatcher.runningMessages }
 
+    /// The lanes that wait, and what they wait for.
+    var waits: [LaneWait] { dispatcher.waits }
+
+    func refusesTopic(of route: ServiceRoute, on lane: LaneKey) -> Bool {
+        dispatcher.refusesTopic(of: route, on: lane)
+    }
+
+    func isProven(_ lane: LaneKey) -> Bool { dispatcher.isProven(lane, now: Clocks.monotonicNow()) }
+
+    func noteProof(_ lane: LaneKey, accepted: Int, notFound: Int) {
+        dispatcher.noteProof(lane, accepted: accepted, notFound: notFound, now: Clocks.monotonicNow())
+    }
+
     func isKnown(_ name: LeaseName) -> Bool { outstandingParcels[name] != nil }
 
     func noteDrained() {
@@ -102,7 +114,7 @@ package actor DeliveryEngine {
         for waiter in drainWaiters { waiter.resume() }
         drainWaiters = []
         alarmClock?.cancel()
-        answerInbox.close()
+        lanes.inbox.close()
     }
 
     private func setAlarm() {
@@ -155,7 +167,7 @@ struct EncodingQueueKey: Hashable, Sendable {
 /// Members of a lease whose pushes are to be encoded, and until when these may open a stream.
 struct EncodingJob: Sendable {
     let name: LeaseName
-    let lane: LaneKey
+    let exit: LaneTarget
     let positions: [Int32]
     let until: MonotonicInstant
 }

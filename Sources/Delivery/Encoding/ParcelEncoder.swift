@@ -1,4 +1,5 @@
 import Basis
+import Model
 import ProviderInterface
 import QueueRules
 

@@ -23,10 +23,7 @@ package struct LaneTemplate: Sendable {
         endpoints: [ProviderEndpoint], trust: TLSTrust, proxy: ProxySettings?, connectionsMax: Int,
         requestDeadline: Duration
     ) {
-        self.endpoints = endpoints
-        self.trust = trust
-        self.proxy = proxy
-        self.connectionsMax = connectionsMax
+        (self.endpoints, self.trust, self.proxy, self.connectionsMax) = (endpoints, trust, proxy, connectionsMax)
         self.requestDeadline = requestDeadline
     }
 }
@@ -43,10 +40,7 @@ package struct ProviderEndpoint: Sendable {
     package init(
         provider: Provider, environment: PushEnvironment, host: String, port: UInt16, requestsPerMinute: Int? = nil
     ) {
-        self.provider = provider
-        self.environment = environment
-        self.host = host
-        self.port = port
+        (self.provider, self.environment, self.host, self.port) = (provider, environment, host, port)
         self.requestsPerMinute = requestsPerMinute
     }
 }
@@ -91,10 +85,7 @@ package actor LaneCredentialCache: LaneCredentials {
     package init(
         store: CredentialStore, service: CredentialService, template: LaneTemplate, process: ProcessID, log: Logger
     ) {
-        self.store = store
-        self.service = service
-        self.template = template
-        self.process = process
+        (self.store, self.service, self.template, self.process) = (store, service, template, process)
         let quotas = QuotaService(store: store, process: process, log: log)
         paces = ProjectPaces { await quotas.answer($1, of: $0) }
         self.log = log
@@ -103,9 +94,7 @@ package actor LaneCredentialCache: LaneCredentials {
     /// Sets the function to call when an access token that routes waited for arrives.
     package func report(routesChanged: @escaping @Sendable () async -> Void) { self.routesChanged = routesChanged }
 
-    private var tokenArrived: @Sendable () async -> Void {
-        { [weak self] in await self?.routesChanged?() }
-    }
+    private var tokenArrived: @Sendable () async -> Void { { [weak self] in await self?.routesChanged?() } }
 
     /// Forgets everything read, because credentials or blocks changed somewhere.
     package func forget() {
@@ -115,22 +104,21 @@ package actor LaneCredentialCache: LaneCredentials {
 
     package func credential(for route: ReadyRoute) async -> CredentialStatus {
         do {
-            guard let record = try await activeRecord(for: route), try await !isBlocked(record.id) else {
-                return .missing
-            }
+            guard let record = try await activeRecord(for: route) else { return .missing }
+            if try await isBlocked(record.id) { return .waits(record.id, .credentialRefused) }
             let app = await slug(of: route.app)
             guard let open = opened[record.id] else { return begin(opening: record, app: app) }
             switch open.tokenSource {
             case .certificate: break
             case .providerToken(let token):
                 await token.freshen()
-                guard token.current != nil else { return .missing }
+                guard token.current != nil else { return .waits(record.id, .tokenMissing) }
             case .accessToken(let token):
                 // The fetch is not awaited: one app's slow token endpoint must not delay other apps' routes.
                 switch token.freshen(arrived: tokenArrived) {
                 case .ready: break
-                case .fetching: return .pending
-                case .refused: return .missing
+                case .fetching: return .waits(record.id, .credentialPending)
+                case .refused: return .waits(record.id, .tokenMissing)
                 }
             }
             return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
@@ -222,11 +210,11 @@ package actor LaneCredentialCache: LaneCredentials {
                 }
                 await end(opening: record, app: app, credential)
             }
-            return .pending
-        case .wait: return .pending
+            return .waits(record.id, .credentialPending)
+        case .wait: return .waits(record.id, .credentialPending)
         case .unusable(let fault, let isNew):
             if isNew { logUnusable(record, app, fault) }
-            return .missing
+            return .waits(record.id, .credentialUnusable)
         }
     }
 
@@ -266,8 +254,7 @@ package actor LaneCredentialCache: LaneCredentials {
                 opened.values.contains { $0.project == project }
             }
         }
-        return OpenedCredential(
-            settings: settings, reach: needs.reach, tokenSource: source, project: needs.project)
+        return OpenedCredential(settings: settings, reach: needs.reach, tokenSource: source, project: needs.project)
     }
 
     private func tokenSource(

@@ -1,3 +1,4 @@
+import LaneRules
 import Lanes
 import Model
 
@@ -33,11 +34,12 @@ extension LaneEvent {
         if case .dialFailed(.unreachable, let detail) = self, !detail.isEmpty { detail } else { text }
     }
 
-    /// Whether an operator should look if it lasts. A refused credential is logged as an error of its own.
-    package var isOutage: Bool {
+    /// Why a lane can't send, if this was its latest event.
+    package var cause: LaneCause {
         switch self {
-        case .dialFailed, .tlsRefused, .goAway, .connectionLost: true
-        case .connected, .credentialRefused, .recovered: false
+        case .tlsRefused: .tlsRefused
+        case .credentialRefused: .credentialRefused
+        case .connected, .dialFailed, .goAway, .connectionLost, .recovered: .unreachable
         }
     }
 }

@@ -18,19 +18,16 @@ package struct LaneCredential: Sendable {
     package let app: String
 
     package init(id: CredentialID, app: String, settings: LaneSettings, reach: CredentialReach) {
-        self.id = id
-        self.app = app
-        self.settings = settings
-        self.reach = reach
+        (self.id, self.app, self.settings, self.reach) = (id, app, settings, reach)
     }
 }
 
 /// Whether a route's pushes can be sent, as far as credentials go.
 package enum CredentialStatus: Sendable {
     case ready(LaneCredential)
-    /// The credential is being opened, or its access token fetched. The routes are resolved again after that.
-    case pending
-    /// No active credential covers the route, or the provider refused it and the pause after that is not over.
+    /// The credential can't be used now. If it is being opened, the routes are resolved again after that.
+    case waits(CredentialID, LaneCause)
+    /// No active credential covers the route.
     case missing
 }
 
@@ -53,52 +50,36 @@ package protocol LaneCredentials: Sendable {
     func report(outages: [LaneOutage]) async -> Bool
 }
 
-/// Opens lanes on demand and keeps them. The engine submits through it; lanes report to it when they can't send.
+/// Opens lanes on demand and keeps them. The engine submits through it, and takes the lanes' reports from its inbox.
 package actor LanePool {
+    /// Answers and reports, from the lanes' threads.
+    package nonisolated let inbox = LaneInbox()
     private let credentials: any LaneCredentials
     private let loops: [ReactorLoop]
     private let log: Logger
-    private let credentialBlock: Duration
-    private var targets: [ServiceRoute: PushTarget] = [:]
+    nonisolated let credentialBlock: Duration
     /// Routes whose pushes can't be sent at present, so that each is logged once.
     private var waitingRoutes: Set<ServiceRoute> = []
     private static let waitingRoutesMax = 16_384
-    private let pauses = RoutePauses()
-    /// Lanes whose provider can't be reached or is throttling. Each is logged once, and reported as long as it lasts.
-    /// The engine notes open breakers here directly: a wait for this actor would lose their order.
+    /// The lanes that wait. The engine sets them at once: a wait for this actor would lose their order.
     private let outages = Mutex(LaneOutages())
     private var isReporting = false
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
-    /// Closed lanes that wait for their last answers, by a number of their own.
+    /// Closed lanes that wait for their last answers, by their numbers.
     private var closing: [Int: Task<Void, Never>] = [:]
-    private var closedCount = 0
-    private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
-    private var routesChanged: (@Sendable () async -> Void)?
+    /// The lanes opened so far.
+    private var openedCount = 0
 
-    package init(
-        credentials: any LaneCredentials, loops: [ReactorLoop], credentialBlock: Duration, log: Logger
-    ) {
+    package init(credentials: any LaneCredentials, loops: [ReactorLoop], credentialBlock: Duration, log: Logger) {
         precondition(!loops.isEmpty)
-        self.credentials = credentials
-        self.loops = loops
-        self.credentialBlock = credentialBlock
-        self.log = log
+        (self.credentials, self.loops, self.credentialBlock, self.log) = (credentials, loops, credentialBlock, log)
     }
 
-    struct OpenLane: Sendable {
+    private struct OpenLane: Sendable {
         let lane: Lane
-        let relay: LaneEventRelay
+        let number: Int
         let app: String
-    }
-
-    /// Sets the functions to call when a lane can or can't send, and when routes may resolve to another lane.
-    func report(
-        laneChanged: @escaping @Sendable (LaneKey, Bool) async -> Void,
-        routesChanged: @escaping @Sendable () async -> Void
-    ) {
-        self.laneChanged = laneChanged
-        self.routesChanged = routesChanged
     }
 
     /// Closes the lanes of credentials that are no longer active. They open no more streams; pushes without one come
@@ -106,70 +87,46 @@ package actor LanePool {
     package func closeUnused() async {
         defer { reportOutages() }
         let known = open.withLock { $0.keys.sorted() }
-        // An event may arrive after its lane was closed, and no later event would end that outage.
-        outages.withLock { $0.endAll(but: known) }
         guard !known.isEmpty else { return }
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
             guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
-            // An open breaker stays noted: the provider's throttling holds if the credential is used again.
-            outages.withLock { $0.end(of: key) }
-            close(lane.lane)
-            // Nothing is leased in vain until the lane's routes are resolved again.
-            await laneChanged?(key, false)
+            close(lane)
+            inbox.put(LaneReport(key: key, lane: lane.number, kind: .closed))
         }
     }
 
     /// Drains a lane. That takes as long as the slowest answer, so only the pool's own drain waits for it.
-    private func close(_ lane: Lane) {
-        closedCount += 1
-        let number = closedCount
-        closing[number] = Task {
-            await lane.drain()
-            closing[number] = nil
+    private func close(_ lane: OpenLane) {
+        closing[lane.number] = Task {
+            await lane.lane.drain()
+            closing[lane.number] = nil
         }
     }
 
-    package func lane(for route: ReadyRoute) async -> LaneKey? {
-        let credential: LaneCredential
+    /// Finds where a route's pushes leave from, and opens its lane.
+    package func resolve(_ route: ReadyRoute) async -> RouteResolution {
         switch await credentials.credential(for: route) {
-        case .ready(let found): credential = found
-        case .pending: return nil
         case .missing:
-            await noteWaiting(route)
-            return nil
-        }
-        waitingRoutes.remove(route.serviceRoute)
-        let key = LaneKey(credential.id)
-        guard !isPaused(route.serviceRoute, on: key) else { return nil }
-        guard let target = credential.reach.target(topic: route.topic) else {
-            if pauses.begin(route.serviceRoute, with: key, for: credentialBlock) {
-                logPaused(
-                    route.serviceRoute, key, of: credential.app,
-                    "the registrations name no topic, and the credential has several")
+            await noteWaiting(route, .credentialUnknown)
+            return .uncovered
+        case .waits(let credential, let cause):
+            if cause != .credentialPending { await noteWaiting(route, cause) }
+            return .waits(LaneKey(credential), cause)
+        case .ready(let credential):
+            let key = LaneKey(credential.id)
+            guard let target = credential.reach.target(topic: route.topic) else {
+                if isNewlyWaiting(route) { logPaused(route.serviceRoute, key, .topicMissing, of: credential.app) }
+                return .waits(key, .topicMissing)
             }
-            return nil
+            waitingRoutes.remove(route.serviceRoute)
+            if opened(key) == nil { openLane(key, credential) }
+            return .leaves(LaneTarget(key, target))
         }
-        targets[route.serviceRoute] = target
-        if let lane = opened(key) {
-            if lane.relay.reopen() { lane.lane.retry() }
-        } else {
-            openLane(key, credential)
-        }
-        return key
     }
 
-    /// Returns the route's destination as last resolved; nil: never resolved, or paused on this lane.
-    package func target(of serviceRoute: ServiceRoute, on key: LaneKey) -> PushTarget? {
-        isPaused(serviceRoute, on: key) ? nil : targets[serviceRoute]
-    }
-
-    /// Whether the provider currently refuses the route's topic to this lane's credential.
-    package nonisolated func isPaused(_ serviceRoute: ServiceRoute, on key: LaneKey) -> Bool {
-        pauses.holds(serviceRoute, with: key)
-    }
-
-    nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
+    nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey) {
+        let sink = ParcelSink(name: name, inbox: inbox)
         guard let lane = opened(key)?.lane else {
             // The lane was closed meanwhile, and nothing was sent.
             let answers = batch.requests.map { Answer(tag: $0.tag, kind: .unsent(.withdrawn)) }
@@ -183,88 +140,124 @@ package actor LanePool {
         opened(key)?.lane.extend(name.ticket, noStreamAfter: until)
     }
 
-    nonisolated func withdraw(_ name: LeaseName, on key: LaneKey) {
-        opened(key)?.lane.withdraw(name.ticket)
-    }
+    nonisolated func withdraw(_ name: LeaseName, on key: LaneKey) { opened(key)?.lane.withdraw(name.ticket) }
 
-    package nonisolated func apply(_ consequence: LaneConsequence, on key: LaneKey, _ serviceRoute: ServiceRoute) {
-        // The pause begins at once: the settle that follows puts the refused pushes into a parcel that could be leased
-        // and sent.
-        if case .topicRefused = consequence, !pauses.begin(serviceRoute, with: key, for: credentialBlock) { return }
-        Task { await act(on: consequence, key, serviceRoute) }
+    nonisolated func retry(_ key: LaneKey) { opened(key)?.lane.retry() }
+
+    /// Does what answers ask of their lane.
+    ///
+    /// - Returns: what they say about the lane's health; nil: nothing yet. The lane decides whether a refused credential
+    ///   is news, and reports it.
+    package nonisolated func apply(
+        _ consequence: LaneConsequence, on key: LaneKey, _ serviceRoute: ServiceRoute
+    ) -> LaneHealth.Event? {
+        let lane = opened(key)?.lane
+        switch consequence {
+        case .providerTokenExpired(let generation):
+            Task {
+                await credentials.providerTokenExpired(key.credential, generation: generation)
+                lane?.replaceConnections()
+            }
+        case .accessTokenRefused(let generation):
+            // The next access token goes over the same connections.
+            Task { await credentials.providerTokenExpired(key.credential, generation: generation) }
+        case .connectionEnds(let connection): lane?.retire(connection)
+        case .connectionsUnfit:
+            Task {
+                await credentials.needsNewConnections(key.credential)
+                lane?.replaceConnections()
+            }
+        // Called at once: the lane hands back what it has not sent before it takes the next batch.
+        case .credentialRefused(let reason, let connection):
+            lane?.refuseCredential(reason: reason, receivedOn: connection)
+        case .topicRefused: return .topicRefused(serviceRoute, for: credentialBlock)
+        case .alarm(let alarm):
+            log.error(
+                "Provider rejects requests: action needed",
+                metadata: metadata(of: key, ["about": "\(alarm.text)"]))
+        }
+        return nil
     }
 
     package func drain() async {
-        outages.withLock { $0.endAll() }
-        reportOutages()
-        let keys = open.withLock { $0.keys.sorted() }
-        for key in keys { await opened(key)?.lane.drain() }
+        report(waits: [])
+        let lanes = open.withLock { $0.sorted { $0.key < $1.key }.map(\.value.lane) }
+        for lane in lanes { await lane.drain() }
         for lane in closing.values { await lane.value }
     }
 
     private nonisolated func opened(_ key: LaneKey) -> OpenLane? { open.withLock { $0[key] } }
 
     private func openLane(_ key: LaneKey, _ credential: LaneCredential) {
-        outages.withLock { $0.end(of: key) }
-        let relay = LaneEventRelay(key: key, pool: self)
+        openedCount += 1
+        let relay = LaneEventRelay(key: key, number: openedCount, inbox: inbox)
         let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
-        let lane = Lane(credential.settings, on: loop, observer: relay)
-        open.withLock { $0[key] = OpenLane(lane: lane, relay: relay, app: credential.app) }
-        lane.warmUp()
-    }
-
-    private func act(on consequence: LaneConsequence, _ key: LaneKey, _ serviceRoute: ServiceRoute) async {
-        switch consequence {
-        case .providerTokenExpired(let generation):
-            await credentials.providerTokenExpired(key.credential, generation: generation)
-            opened(key)?.lane.replaceConnections()
-        case .accessTokenRefused(let generation):
-            // The next access token goes over the same connections.
-            await credentials.providerTokenExpired(key.credential, generation: generation)
-        case .connectionEnds(let connection):
-            opened(key)?.lane.retire(connection)
-        case .connectionsUnfit:
-            await credentials.needsNewConnections(key.credential)
-            opened(key)?.lane.replaceConnections()
-        case .credentialRefused(let reason, let connection):
-            // The lane decides whether this is news, hands back what it has not sent, and logs it like a GOAWAY.
-            opened(key)?.lane.refuseCredential(reason: reason, receivedOn: connection)
-        case .topicRefused:
-            logPaused(serviceRoute, key, "the provider rejects this topic for this credential")
-            await routesChanged?()
-        case .alarm(let alarm):
-            log.error(
-                "Provider rejects requests: action needed",
-                metadata: metadata(of: key, ["about": "\(alarm.text)"]))
-        }
-    }
-
-    /// Whether the lane can send now, whatever events of it are still on their way.
-    nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.canSend }
-
-    /// Adds the lane's credential and app. A closed lane's app isn't known any more.
-    private nonisolated func metadata(of key: LaneKey, app: String? = nil, _ more: Logger.Metadata) -> Logger.Metadata {
-        var all = more
-        all["credential"] = "\(key.credential.value)"
-        if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
-        return all
+        let lane = OpenLane(
+            lane: Lane(credential.settings, on: loop, observer: relay), number: openedCount, app: credential.app)
+        open.withLock { $0[key] = lane }
+        lane.lane.warmUp()
     }
 
     func slug(of app: AppID) async -> String { await credentials.slug(of: app) }
+}
 
-    private func noteWaiting(_ route: ReadyRoute) async {
-        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
-        guard waitingRoutes.insert(route.serviceRoute).inserted else { return }
-        let app = await credentials.slug(of: route.app)
-        log.warning(
-            "Pushes wait: no usable credential covers their route",
-            metadata: [
-                "app": "\(app)", "provider": "\(route.provider)",
-                "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
-            ])
+// Reports of the lanes, and what the log tells of them.
+extension LanePool {
+    /// Returns what a report says about the lane's health, and logs it if it says nothing. nil, too, for a lane that was
+    /// closed meanwhile.
+    package nonisolated func read(_ report: LaneReport) -> LaneHealth.Event? {
+        if case .closed = report.kind { return .closed }
+        guard opened(report.key)?.number == report.lane else { return nil }
+        switch report.kind {
+        case .closed: return .closed
+        case .changed(canSend: true, because: _): return .recovered
+        case .changed(canSend: false, because: let event): return .blocked(event.cause, reason: event.outageReason)
+        case .noted(.credentialRefused(let reason)): return .credentialRefused(reason: reason)
+        case .noted(let event):
+            let text = event.text
+            log.notice(
+                "\(event.sentence)", metadata: metadata(of: report.key, text.isEmpty ? [:] : ["event": "\(text)"]))
+            return nil
+        }
     }
 
-    private func logPaused(_ serviceRoute: ServiceRoute, _ key: LaneKey, of app: String? = nil, _ reason: String) {
+    /// Logs what a lane begins to wait for, or that it can send again.
+    package nonisolated func log(_ key: LaneKey, _ wait: LaneHealth.Wait?, before: LaneHealth.Wait?) {
+        if wait == nil, before?.cause != .throttled, opened(key) != nil {
+            log.notice("\(LaneEvent.recovered.sentence)", metadata: metadata(of: key))
+        }
+        // Another reason is no other outage.
+        guard let wait, wait.latest != before?.latest else { return }
+        switch wait.cause {
+        case .unreachable, .tlsRefused:
+            log.warning(
+                "A lane can't send: its provider can't be reached",
+                metadata: metadata(of: key, wait.reason.isEmpty ? [:] : ["event": "\(wait.reason)"]))
+        case .throttled:
+            let pause = RetryPolicy.wholeSeconds((wait.until ?? wait.latest) - wait.latest).components.seconds
+            log.warning(
+                "Circuit breaker opened: provider is throttling", metadata: metadata(of: key, ["retry_in": "\(pause)s"])
+            )
+        // A refused credential has been announced.
+        default: break
+        }
+    }
+
+    /// Has no process try the credential before the pause is over.
+    package func announceRefusal(_ key: LaneKey, _ reason: String) async {
+        log.error(
+            "The provider refuses a credential: its pushes wait",
+            metadata: metadata(of: key, ["reason": "\(reason)"]))
+        await credentials.block(key.credential, reason: reason, for: credentialBlock)
+    }
+
+    package nonisolated func logPaused(
+        _ serviceRoute: ServiceRoute, _ key: LaneKey, _ cause: LaneCause, of app: String? = nil
+    ) {
+        let reason =
+            cause == .topicMissing
+            ? "the registrations name no topic, and the credential has several"
+            : "the provider rejects this topic for this credential"
         log.error(
             "Route paused: its pushes wait",
             metadata: metadata(
@@ -272,119 +265,72 @@ package actor LanePool {
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "reason": "\(reason)"]))
     }
 
-    /// Notes and logs that the lane's provider is throttling.
-    package nonisolated func noteOpenBreaker(_ key: LaneKey, _ breaker: OpenBreaker) {
-        if outages.withLock({ $0.noteOpen(key, breaker) }) {
-            let seconds = RetryPolicy.wholeSeconds(breaker.until - breaker.since).components.seconds
-            log.warning(
-                "Circuit breaker opened: provider is throttling",
-                metadata: metadata(of: key, ["retry_in": "\(seconds)s"]))
-        }
+    /// Whether the route was not known to wait. It is from now on.
+    private func isNewlyWaiting(_ route: ReadyRoute) -> Bool {
+        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
+        return waitingRoutes.insert(route.serviceRoute).inserted
+    }
+
+    private func noteWaiting(_ route: ReadyRoute, _ cause: LaneCause) async {
+        guard isNewlyWaiting(route) else { return }
+        let app = await credentials.slug(of: route.app)
+        log.warning(
+            "Pushes wait: no usable credential covers their route",
+            metadata: [
+                "app": "\(app)", "cause": "\(cause.rawValue)", "provider": "\(route.provider)",
+                "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
+            ])
+    }
+
+    /// Adds the lane's credential and app. A closed lane's app isn't known any more.
+    private nonisolated func metadata(
+        of key: LaneKey, app: String? = nil, _ more: Logger.Metadata = [:]
+    ) -> Logger.Metadata {
+        var all = more
+        all["credential"] = "\(key.credential.value)"
+        if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
+        return all
+    }
+}
+
+// Outages, for messages' progress.
+extension LanePool {
+    /// Reports the lanes that wait, in place of those reported before.
+    package nonisolated func report(waits: [LaneWait]) {
+        outages.withLock { $0.set(waits, now: Clocks.monotonicNow()) }
         Task { await reportOutages() }
     }
 
-    package nonisolated func noteClosedBreaker(_ key: LaneKey) {
-        outages.withLock { $0.noteClosed(of: key) }
-        Task { await reportOutages() }
-    }
-
-    /// Blocks the lane for all processes after one refusal. After the pause the route resolves again, and one dial
-    /// tries.
-    private func markUnavailable(_ key: LaneKey, _ reason: String) async {
-        guard let lane = opened(key), lane.relay.markUnavailable() else { return }
-        log.error(
-            "The provider refuses a credential: its pushes wait",
-            metadata: metadata(of: key, ["reason": "\(reason)"]))
-        await credentials.block(key.credential, reason: reason, for: credentialBlock)
-        await routesChanged?()
-    }
-
-    package func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
-        if canSend {
-            outages.withLock { $0.end(of: key) }
-            write(.notice, LaneEvent.recovered.sentence, key, event)
-        } else if !event.isOutage {
-            write(.info, "A lane can't send: its credential is refused", key, event)
-        } else if self.canSend(key) != true, beginsOutage(of: key, event) {
-            write(.warning, "A lane can't send: its provider can't be reached", key, event)
-        }
-        // Events may overtake each other on their way here; the lane's own state is right.
-        await laneChanged?(key, self.canSend(key) ?? canSend)
-        reportOutages()
-    }
-
-    private func beginsOutage(of key: LaneKey, _ event: LaneEvent) -> Bool {
-        outages.withLock { $0.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) }
-    }
-
-    /// Reports changed outages without being awaited. Upkeep repeats a report that failed.
+    /// Reports without being awaited, one report at a time. Upkeep repeats a report that failed.
     private func reportOutages() {
-        guard !isReporting, areOutagesChanged else { return }
+        guard !isReporting else { return }
         isReporting = true
         Task {
             // Changes made meanwhile go into another report.
-            while areOutagesChanged {
-                let metadata = outages.withLock { $0.take(now: Clocks.monotonicNow()) }
-                guard await credentials.report(outages: metadata) else {
-                    outages.withLock { $0.reportFailed() }
+            while let due = outages.withLock({ $0.take(now: Clocks.monotonicNow()) }) {
+                guard await credentials.report(outages: due) else {
+                    outages.withLock { $0.reportFailed(now: Clocks.monotonicNow()) }
                     break
                 }
             }
             isReporting = false
         }
     }
-
-    private var areOutagesChanged: Bool { outages.withLock { $0.areChanged(now: Clocks.monotonicNow()) } }
-
-    func note(_ key: LaneKey, _ event: LaneEvent) async {
-        if case .credentialRefused(let reason) = event {
-            await markUnavailable(key, reason)
-            return
-        }
-        write(.notice, event.sentence, key, event)
-    }
-
-    private func write(_ level: Logger.Level, _ sentence: String, _ key: LaneKey, _ event: LaneEvent) {
-        let text = event.text
-        log.log(
-            level: level, "\(sentence)", metadata: metadata(of: key, text.isEmpty ? [:] : ["event": "\(text)"]))
-    }
 }
 
-/// Passes events from a lane's thread to the pool.
-final class LaneEventRelay: LaneObserver, Sendable {
+/// Passes reports from a lane's thread on.
+private final class LaneEventRelay: LaneObserver, Sendable {
     private let key: LaneKey
-    private unowned let pool: LanePool
-    private let unavailableFlag = Mutex(false)
+    private let number: Int
+    private let inbox: LaneInbox
 
-    init(key: LaneKey, pool: LanePool) {
-        self.key = key
-        self.pool = pool
-    }
-
-    /// Returns true to the first caller.
-    func markUnavailable() -> Bool {
-        unavailableFlag.withLock { isShut in
-            defer { isShut = true }
-            return !isShut
-        }
-    }
-
-    /// Returns true if it was unavailable.
-    func reopen() -> Bool {
-        unavailableFlag.withLock { isShut in
-            defer { isShut = false }
-            return isShut
-        }
-    }
+    init(key: LaneKey, number: Int, inbox: LaneInbox) { (self.key, self.number, self.inbox) = (key, number, inbox) }
 
     func laneChanged(canSend: Bool, because event: LaneEvent) {
-        Task { [key, pool] in await pool.note(key, canSend: canSend, event) }
+        inbox.put(LaneReport(key: key, lane: number, kind: .changed(canSend: canSend, because: event)))
     }
 
-    func laneNoted(_ event: LaneEvent) {
-        Task { [key, pool] in await pool.note(key, event) }
-    }
+    func laneNoted(_ event: LaneEvent) { inbox.put(LaneReport(key: key, lane: number, kind: .noted(event))) }
 }
 
 extension LeaseName {

@@ -1,0 +1,271 @@
+import Basis
+import Model
+
+/// Why a lane, or one route on it, can't send. The names stand in the log.
+package enum LaneCause: String, Equatable, Sendable {
+    /// No connection could be made, or none lived long enough to prove itself.
+    case unreachable
+    /// We rejected the peer's certificate, or the peer rejected ours in the handshake.
+    case tlsRefused = "tls_refused"
+    /// The provider refused our credential, by GOAWAY or in an answer. Another attempt would get the same answer.
+    case credentialRefused = "credential_refused"
+    /// Most of the latest answers asked for fewer pushes.
+    case throttled
+    /// There is no provider or access token, and none is signed or fetched before a pause is over.
+    case tokenMissing = "token_missing"
+    /// The provider refused the route's topic to this credential. The lane's other routes go on.
+    case topicRefused = "topic_refused"
+    /// The route's registrations name no topic, and the credential has several.
+    case topicMissing = "topic_missing"
+    /// The credential is being opened, or its access token fetched.
+    case credentialPending = "credential_pending"
+    /// The sealed credential does not open.
+    case credentialUnusable = "credential_unusable"
+    /// No active credential is known.
+    case credentialUnknown = "credential_unknown"
+}
+
+/// Whether a lane may send now, and how much; if not, why and until when. Nothing else answers that.
+///
+/// The transport, the provider's answers and the credentials in the database report to it. Each process judges its
+/// lanes for itself, but announces a refused credential to all processes (decisions 0008, 0040).
+///
+/// sends → (blocked, refused, credential not usable) → waits → (recovered, usable) → sends
+///
+/// After a refused credential the lane sends one push at a time, until one is accepted (`LaneThrottle`).
+package struct LaneHealth: Sendable {
+    /// Something that was found out about the lane.
+    package enum Event: Equatable, Sendable {
+        /// The transport has no connection that works, and goes on dialling. `reason` is for people.
+        case blocked(LaneCause, reason: String)
+        /// A connection works again.
+        case recovered
+        /// The provider refused the credential. The transport reports each refusal once.
+        case credentialRefused(reason: String)
+        /// The provider refused the route's topic to this credential.
+        case topicRefused(ServiceRoute, for: Duration)
+        /// The route was resolved to this lane, and something is missing.
+        case waits(ServiceRoute, LaneCause)
+        /// The route was resolved to this lane, and nothing is missing.
+        case usable(ServiceRoute)
+        /// The connections were closed, because the credential is not active any more.
+        case closed
+    }
+
+    package enum Action: Equatable, Sendable {
+        /// Tell the operator and all processes that the credential is refused.
+        case announceRefusal(reason: String)
+        /// Dial at once: the pause after a refused credential is over.
+        case retry
+        /// Tell the operator that the route's pushes wait, because its topic is refused.
+        case announceRefusedTopic(ServiceRoute)
+        /// Tell the operator and users what changed: why the lane waits now (nil: for nothing), and why it did before.
+        case report(Wait?, before: Wait?)
+    }
+
+    /// The reason why the lane waits, in the log and in messages' progress.
+    package struct Wait: Equatable, Sendable {
+        package let cause: LaneCause
+        /// Empty for a cause that needs no other words.
+        package let reason: String
+        package let since: MonotonicInstant
+        /// When it came back last, if it does so again and again.
+        package let latest: MonotonicInstant
+        /// nil: until another event ends it.
+        package let until: MonotonicInstant?
+
+        package init(
+            _ cause: LaneCause, reason: String = "", since: MonotonicInstant, latest: MonotonicInstant? = nil,
+            until: MonotonicInstant? = nil
+        ) {
+            (self.cause, self.reason, self.since) = (cause, reason, since)
+            (self.latest, self.until) = (latest ?? since, until)
+        }
+
+        /// Whether it is worth another report. An end that is hardly later is not.
+        fileprivate func isNews(after other: Wait) -> Bool {
+            if let until, let known = other.until, until - known >= .seconds(1) { return true }
+            return cause != other.cause || reason != other.reason || latest != other.latest
+        }
+    }
+
+    package enum Permission: Equatable, Sendable {
+        /// So many pushes may be handed to the lane now. 0: those that a half-open breaker allows are on their way.
+        case may(Int)
+        /// `until`: nil where only another event ends the cause.
+        case mayNot(LaneCause, until: MonotonicInstant?)
+
+        package var room: Int { if case .may(let room) = self { room } else { 0 } }
+        package var isGiven: Bool { if case .may = self { true } else { false } }
+    }
+
+    /// The cause that stops one route.
+    private struct RouteStop: Sendable {
+        let route: ServiceRoute
+        let cause: LaneCause
+        /// nil: until the route is resolved otherwise.
+        var until: MonotonicInstant?
+    }
+
+    /// The transport's block; nil: it has or makes a connection.
+    private var block: Wait?
+    /// The provider refused the credential here, and no route was found usable since.
+    private var refusal: Wait?
+    /// The latest finding about the credential, when a route was resolved; nil: it is usable.
+    private var missing: LaneCause?
+    private var routeStops: [RouteStop] = []
+    private var throttle: LaneThrottle
+    /// When the provider last accepted a push, which proves the credential.
+    private var provenAt: MonotonicInstant?
+    /// Pushes since then that could not be found.
+    private var notFound = 0
+    /// The reports made last: of the block or refusal, and of the open breaker.
+    private var reported: (stop: Wait?, throttling: Wait?) = (nil, nil)
+
+    /// How long an accepted push proves the credential. Longer, and a deleted project would cost its pushes their
+    /// retries. Shorter, and one push that can't be found would stop an app that sends little.
+    package static let proofLasts: Duration = .seconds(600)
+    /// After this many pushes that can't be found and none accepted in between, the project itself is gone.
+    package static let notFoundMax = 100
+
+    package init(signalsMin: Int) { throttle = LaneThrottle(signalsMin: signalsMin) }
+
+    package mutating func note(_ event: Event, _ now: MonotonicInstant) -> Action? {
+        switch event {
+        case .blocked(let cause, let reason): block = Wait(cause, reason: reason, since: block?.since ?? now)
+        case .recovered: block = nil
+        case .credentialRefused(let reason):
+            guard refusal == nil else { return nil }
+            refusal = Wait(.credentialRefused, reason: reason, since: now)
+            throttle.suspect(now)
+            return .announceRefusal(reason: reason)
+        case .topicRefused(let route, let length):
+            // Every push of the route in flight gets the same answer.
+            guard !refusesTopic(of: route) else { return nil }
+            routeStops.append(RouteStop(route: route, cause: .topicRefused, until: now + length))
+            return .announceRefusedTopic(route)
+        case .waits(let route, .topicMissing):
+            if stop(of: route) == nil { routeStops.append(RouteStop(route: route, cause: .topicMissing)) }
+        case .waits(_, let cause): missing = cause
+        case .usable(let route):
+            missing = nil
+            routeStops.removeAll { $0.route == route && $0.cause == .topicMissing }
+            guard refusal != nil else { return nil }
+            refusal = nil
+            return .retry
+        case .closed:
+            (block, refusal, missing) = (nil, nil, .credentialUnknown)
+            throttle.trust()
+        }
+        return nil
+    }
+}
+
+// The answers.
+extension LaneHealth {
+    package func permission(for urgency: MessageUrgency, on route: ServiceRoute) -> Permission {
+        if let cause = (block ?? refusal)?.cause ?? missing { return .mayNot(cause, until: nil) }
+        if let stop = stop(of: route) { return .mayNot(stop.cause, until: stop.until) }
+        let isUrgent = urgency == .transactional
+        let room = throttle.room(isUrgent: isUrgent)
+        guard room == 0, case .open(let until, let triesFrom) = throttle.phase else { return .may(room) }
+        return .mayNot(.throttled, until: isUrgent ? triesFrom : until)
+    }
+
+    /// Whether the topic of the route is refused now. The transport doesn't know of topics.
+    package func refusesTopic(of route: ServiceRoute) -> Bool { stop(of: route)?.cause == .topicRefused }
+
+    private func stop(of route: ServiceRoute) -> RouteStop? { routeStops.first { $0.route == route } }
+
+    /// Whether the provider accepted the credential a while ago, so that a push that can't be found is at fault itself.
+    package func isProven(_ now: MonotonicInstant) -> Bool {
+        guard let provenAt else { return false }
+        return now - provenAt < Self.proofLasts && notFound < Self.notFoundMax
+    }
+
+    /// The reason why every route of the lane waits, for people; nil: there is none that lasts.
+    package var wait: Wait? { block ?? refusal ?? throttling }
+
+    private var throttling: Wait? {
+        throttle.opening.map {
+            Wait(.throttled, reason: Self.throttled, since: $0.began, latest: $0.latest, until: $0.until)
+        }
+    }
+
+    private static let throttled = "it answers most pushes with 429 or 503"
+
+    /// Nothing is worth remembering while the lane is not used.
+    package func isCalm(_ now: MonotonicInstant) -> Bool {
+        block == nil && refusal == nil && throttle.isCalm && !isProven(now)
+            && routeStops.allSatisfy { $0.until == nil }
+    }
+
+    /// When `pass` next changes anything.
+    package var wakeAt: MonotonicInstant? {
+        guard let topicEnds = routeStops.lazy.compactMap(\.until).min() else { return throttle.wakeAt }
+        return throttle.wakeAt.map { min($0, topicEnds) } ?? topicEnds
+    }
+}
+
+// Time, pushes and their answers.
+extension LaneHealth {
+    /// Applies what time alone changes.
+    package mutating func pass(_ now: MonotonicInstant) {
+        if !routeStops.isEmpty { routeStops.removeAll { $0.until.map { $0 <= now } ?? false } }
+        throttle.pass(now)
+    }
+
+    /// Returns how many of these pushes are handed to the lane now. Their lease was asked for a while ago: none is if
+    /// the breaker opened since. What another cause stops is handed back by the transport.
+    package mutating func admit(
+        _ wanted: Int, _ urgency: MessageUrgency, leasedAt: MonotonicInstant, _ now: MonotonicInstant
+    ) -> Int {
+        guard throttle.phase != .closed else { return wanted }
+        let room = throttle.room(isUrgent: urgency == .transactional)
+        let count = leasedAt < throttle.since ? 0 : min(wanted, room)
+        throttle.admitted(count, now)
+        return count
+    }
+
+    /// Notes that `count` pushes of one lease are no longer with the lane.
+    package mutating func returned(_ count: Int, leasedAt: MonotonicInstant) {
+        throttle.returned(count, leasedAt: leasedAt)
+    }
+
+    /// Records answers that were read together, all of one lease.
+    ///
+    /// - Returns: true if this opens the breaker: pushes without a stream are taken back.
+    package mutating func record(
+        _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
+        entropy: UInt64
+    ) -> Bool {
+        throttle.record(answers, of: message, leasedAt: leasedAt, now, entropy: entropy) != nil
+    }
+
+    /// Records one delivery of answers, for what they say about the credential.
+    package mutating func noteProof(accepted: Int, notFound: Int, _ now: MonotonicInstant) {
+        if accepted > 0 { (provenAt, self.notFound) = (now, 0) } else { self.notFound += notFound }
+    }
+
+    /// The changes that people are to be told, each once. A half-open breaker is not closed yet.
+    package mutating func takeReports() -> [Action] {
+        let now = (stop: block ?? refusal, throttling: throttling)
+        guard now.stop != reported.stop || now.throttling != reported.throttling else { return [] }
+        let before = reported
+        var reports: [Action] = []
+        if Self.isNews(now.stop, after: before.stop) {
+            reported.stop = now.stop
+            reports.append(.report(now.stop, before: before.stop))
+        }
+        if Self.isNews(now.throttling, after: before.throttling) {
+            reported.throttling = now.throttling
+            reports.append(.report(now.throttling, before: before.throttling))
+        }
+        return reports
+    }
+
+    private static func isNews(_ wait: Wait?, after before: Wait?) -> Bool {
+        guard let wait, let before else { return (wait == nil) != (before == nil) }
+        return wait.isNews(after: before)
+    }
+}
