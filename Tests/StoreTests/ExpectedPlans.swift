@@ -2,7 +2,7 @@ extension QueryPlanTests {
     /// The text that each plan must contain, by the name of its statement.
     static let expected = [
         ("parcel_claim", "Index Scan using parcels_claim on parcels"),
-        ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (service = $6) AND (priority = "),
+        ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (service = $2) AND (priority = "),
         ("parcel_claim_urgent", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_ending", "Index Scan using parcels_pkey on parcels"),
