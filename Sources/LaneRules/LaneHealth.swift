@@ -200,6 +200,12 @@ extension LaneHealth {
             && routeStops.allSatisfy { $0.until == nil }
     }
 
+    /// Time changes nothing, and nothing is to be reported: the case of most lanes, asked at every event.
+    package var isQuiet: Bool {
+        block == nil && refusal == nil && throttle.isCalm && routeStops.isEmpty && reported.stop == nil
+            && reported.throttling == nil
+    }
+
     /// When `pass` next changes anything.
     package var wakeAt: MonotonicInstant? {
         guard let topicEnds = routeStops.lazy.compactMap(\.until).min() else { return throttle.wakeAt }

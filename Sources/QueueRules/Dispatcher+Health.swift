@@ -30,7 +30,7 @@ extension Dispatcher {
 
     /// Applies what time changed, and reports what people are to be told.
     mutating func passHealth(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        for place in lanes.states.indices {
+        for place in lanes.states.indices where !lanes[place].health.isQuiet {
             lanes[place].health.pass(now)
             for report in lanes[place].health.takeReports() { actions.append(.lane(lanes[place].key, report)) }
         }

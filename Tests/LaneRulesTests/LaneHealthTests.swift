@@ -82,7 +82,7 @@ struct LaneHealthTests {
         #expect(bench.may() == .may(.max) && bench.may(.transactional) == .may(.max))
         #expect(bench.admit(1_000) == 1_000 && bench.health.wait == nil && bench.health.wakeAt == nil)
         #expect(bench.note(.recovered) == nil && bench.note(.usable(HealthBench.route)) == nil)
-        #expect(bench.health.takeReports().isEmpty)
+        #expect(bench.health.takeReports().isEmpty && bench.health.isQuiet)
     }
 
     @Test("stops pushes of every urgency while a cause lasts, and no longer", arguments: LaneCauseCase.all)
@@ -223,7 +223,9 @@ struct LaneHealthReportTests {
         let second = LaneHealth.Wait(.tlsRefused, reason: "expired", since: since)
         #expect(bench.health.takeReports() == [.report(second, before: first)])
         bench.note(.recovered)
+        #expect(!bench.health.isQuiet, "the end is not reported yet")
         #expect(bench.health.takeReports() == [.report(nil, before: second)])
+        #expect(bench.health.isQuiet)
     }
 
     @Test("tell each opening of the circuit breaker, a longer pause, and that it closed, but no try")
