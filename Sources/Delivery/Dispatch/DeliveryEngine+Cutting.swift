@@ -35,7 +35,10 @@ extension DeliveryEngine {
         let demands = demand.sorted { $0.key < $1.key }.map { CutDemand($0.key, members: $0.value) }
         var admitted: [ServiceRoute: LaneKey] = [:]
         for (demand, lane) in zip(demands, admit(cut, demands)) {
-            if let lane, !lanes.isPaused(demand.serviceRoute, on: lane) { admitted[demand.serviceRoute] = lane }
+            guard let lane, !lanes.isPaused(demand.serviceRoute, on: lane),
+                lanes.hasRoom(for: demand.members, on: lane)
+            else { continue }
+            admitted[demand.serviceRoute] = lane
         }
         return admitted
     }

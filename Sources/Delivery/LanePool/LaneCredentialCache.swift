@@ -96,7 +96,7 @@ package actor LaneCredentialCache: LaneCredentials {
         self.template = template
         self.process = process
         let quotas = QuotaService(store: store, process: process, log: log)
-        paces = ProjectPaces { await quotas.answer($1, of: $0) }
+        paces = ProjectPaces { await quotas.heartbeat(of: $0) }
         self.log = log
     }
 

@@ -18,10 +18,7 @@ package struct LaneCredential: Sendable {
     package let app: String
 
     package init(id: CredentialID, app: String, settings: LaneSettings, reach: CredentialReach) {
-        self.id = id
-        self.app = app
-        self.settings = settings
-        self.reach = reach
+        (self.id, self.app, self.settings, self.reach) = (id, app, settings, reach)
     }
 }
 
@@ -90,6 +87,7 @@ package actor LanePool {
         let lane: Lane
         let relay: LaneEventRelay
         let app: String
+        let pace: ProviderPace?
     }
 
     /// Sets the functions to call when a lane can or can't send, and when routes may resolve to another lane.
@@ -169,6 +167,11 @@ package actor LanePool {
         pauses.holds(serviceRoute, with: key)
     }
 
+    /// Whether the pace of the lane's project lets so many requests leave now.
+    nonisolated func hasRoom(for members: Int, on key: LaneKey) -> Bool {
+        opened(key)?.pace.map { $0.room(Clocks.monotonicNow()) >= members } ?? true
+    }
+
     nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
         guard let lane = opened(key)?.lane else {
             // The lane was closed meanwhile, and nothing was sent.
@@ -209,7 +212,9 @@ package actor LanePool {
         let relay = LaneEventRelay(key: key, pool: self)
         let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
         let lane = Lane(credential.settings, on: loop, observer: relay)
-        open.withLock { $0[key] = OpenLane(lane: lane, relay: relay, app: credential.app) }
+        open.withLock {
+            $0[key] = OpenLane(lane: lane, relay: relay, app: credential.app, pace: credential.settings.pace)
+        }
         lane.warmUp()
     }
 

@@ -56,10 +56,6 @@ package struct Sweeper: Sendable {
                 $0.instant(now)
                 $0.int64(Self.rowsMax)
             },
-            Query(QuotaSQL.sweep) {
-                $0.instant(now)
-                $0.int64(Self.rowsMax)
-            },
         ]
         let pool = pool
         return try await translating { () throws(PostgresError) in
