@@ -48,18 +48,13 @@ CREATE TABLE provider_tokens (
     CHECK ((sealed IS NULL) = (issued_at IS NULL))
 );
 
--- The part of a project's quota that each process may use (decision 0033). Each process that sends writes it once a
--- second; written_at is the last time. The arrays have one element for each process, in one order. reported_at says
--- when the process reported; wants and parts are in millionths.
-CREATE TABLE project_quotas (
-    project     text          PRIMARY KEY CHECK (octet_length(project) BETWEEN 1 AND 100),
-    ramp_since  timestamptz,
-    written_at  timestamptz,
-    processes   uuid[]        NOT NULL DEFAULT '{}',
-    numbers     bigint[]      NOT NULL DEFAULT '{}',
-    wants       integer[]     NOT NULL DEFAULT '{}',
-    parts       integer[]     NOT NULL DEFAULT '{}',
-    reported_at timestamptz[] NOT NULL DEFAULT '{}'
+-- The processes that send to a project whose quota they divide (decision 0033). Each writes its row once a second, and
+-- counts those of the last three seconds.
+CREATE TABLE project_senders (
+    project  text        NOT NULL CHECK (octet_length(project) BETWEEN 1 AND 100),
+    process  uuid        NOT NULL,
+    heard_at timestamptz NOT NULL,
+    PRIMARY KEY (project, process)
 ) WITH (fillfactor = 50);
 
 -- Shows at the start whether the master key is the one that sealed this database's secrets.

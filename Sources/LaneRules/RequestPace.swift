@@ -14,16 +14,16 @@ package struct RequestPace: Equatable, Sendable {
     private static let rampStart = 0.1
 
     package let perMinute: Int
-    /// This process's part; other processes use the rest.
-    private var part = QuotaPart.whole
+    /// The number of processes that share the rate equally; nil: not known yet, and this one stays at the ramp's start.
+    private var processes: Int?
     /// Requests that may leave now, with a fraction.
     private var saved: Double = 0
     private var savedAt: MonotonicInstant?
     private var rampSince: MonotonicInstant?
 
-    package init(perMinute: Int) {
+    package init(perMinute: Int, processes: Int? = 1) {
         precondition(perMinute > 0)
-        self.perMinute = perMinute
+        (self.perMinute, self.processes) = (perMinute, processes)
     }
 
     /// The number of requests that may leave now.
@@ -37,23 +37,12 @@ package struct RequestPace: Equatable, Sendable {
     /// Gives back requests whose answers the provider doesn't count.
     package mutating func giveBack(_ count: Int) { saved = min(saved + Double(count), capacity) }
 
-    /// Limits the pace to this part of the rate from now on.
-    package mutating func hold(_ part: QuotaPart, _ now: MonotonicInstant) {
-        guard part != self.part else { return }
+    /// Divides the rate among this number of processes from now on.
+    package mutating func divide(among processes: Int?, _ now: MonotonicInstant) {
+        guard processes != self.processes else { return }
         if savedAt != nil { refill(now) }
-        self.part = part
+        self.processes = processes.map { max(1, $0) }
         saved = min(saved, capacity)
-    }
-
-    /// Takes over the project's ramp.
-    ///
-    /// - Parameters:
-    ///   - rampAge: how long the provider has seen requests, of any process.
-    ///   - begins: the ramp begins with this process, which gets the allowance of a ramp's start.
-    package mutating func follow(rampAge: Duration, begins: Bool, _ now: MonotonicInstant) {
-        refill(now)
-        rampSince = MonotonicInstant(nanoseconds: now.nanoseconds - rampAge.wholeNanoseconds)
-        if begins { saved = max(saved, Self.rampStart * capacity) }
     }
 
     /// When `count` requests may leave: `now` if they may already.
@@ -80,15 +69,13 @@ package struct RequestPace: Equatable, Sendable {
         savedAt = now
     }
 
-    /// Requests per second of all processes together.
-    func wholePerSecond(_ now: MonotonicInstant) -> Double {
-        guard let rampSince else { return Self.rampStart * full }
+    /// Requests per second of this process.
+    private func rate(_ now: MonotonicInstant) -> Double {
+        guard let processes, let rampSince else { return Self.rampStart * full }
         let grown = Double((now - rampSince).wholeNanoseconds) / Double(Self.rampLength.wholeNanoseconds)
-        return full * min(1, Self.rampStart + (1 - Self.rampStart) * max(0, grown))
+        return full * min(1, Self.rampStart + (1 - Self.rampStart) * max(0, grown)) / Double(processes)
     }
 
-    private func rate(_ now: MonotonicInstant) -> Double { part.fraction * wholePerSecond(now) }
-
     private var full: Double { Double(perMinute) / 60 }
-    private var capacity: Double { max(1, full * part.fraction) }
+    private var capacity: Double { max(1, processes.map { full / Double($0) } ?? Self.rampStart * full) }
 }

@@ -6,8 +6,8 @@ import Basis
 /// began to want. An idle lane leaves its part to the others and saves nothing up. The ramp belongs to the project: a
 /// new lane doesn't start one of its own.
 ///
-/// If other processes send for the project too, this is the pace of the part that this process holds
-/// (`QuotaAllotment`). Its lanes' calls keep that part up to date.
+/// Several processes divide the quota equally (decision 0033). A process whose lanes want to send tells the others once
+/// a second, and learns how many they are. No push waits for that answer.
 package struct SharedPace: Equatable, Sendable {
     /// A lane's membership in the pace.
     package struct Share: Hashable, Sendable {
@@ -27,18 +27,29 @@ package struct SharedPace: Equatable, Sendable {
     /// In the order in which they joined.
     private var sharers: [Sharer] = []
     private var shares: UInt64 = 0
-    /// nil: this process has the whole quota.
-    private var holding: QuotaAllotment?
+    /// Whether other processes may send for the project too.
+    private let isAmongProcesses: Bool
+    /// When a lane of this process last asked for an allowance.
+    private var askedAt: MonotonicInstant?
+    private var toldAt: MonotonicInstant?
+    private var isTelling = false
 
     /// A lane that is overdue by this much is not waited for: its unused allowance would be lost to all.
     private static let timeout: Duration = .seconds(1)
 
-    /// The longest pause of a lane if other processes share the quota: this process's part may have grown.
+    /// The longest pause of a lane if other processes share the quota: there may be fewer of them.
     private static let checksAgainAfter: Duration = .milliseconds(100)
 
+    /// How often a process tells the others that it sends.
+    package static let tellsEvery: Duration = .seconds(1)
+    /// For how long the others count a process after it told them.
+    package static let countedFor: Duration = .seconds(3)
+    /// A process that was silent for this long joins anew, because the others may have forgotten it.
+    private static let silentAfter = countedFor - tellsEvery
+
     package init(perMinute: Int, amongProcesses: Bool = false) {
-        pace = RequestPace(perMinute: perMinute)
-        holding = amongProcesses ? QuotaAllotment() : nil
+        pace = RequestPace(perMinute: perMinute, processes: amongProcesses ? nil : 1)
+        isAmongProcesses = amongProcesses
     }
 
     package var perMinute: Int { pace.perMinute }
@@ -56,13 +67,13 @@ package struct SharedPace: Equatable, Sendable {
     package mutating func allowance(_ share: Share, _ now: MonotonicInstant) -> Int {
         guard let place = place(of: share) else { return 0 }
         want(place, now)
-        if let holding { pace.hold(holding.part(now), now) }
+        if isAmongProcesses, askedAt.map({ now - $0 >= Self.silentAfter }) ?? true { pace.divide(among: nil, now) }
+        askedAt = now
         return part(of: place, in: pace.allowance(now), now)
     }
 
     package mutating func took(_ share: Share, _ count: Int) {
         pace.took(count)
-        holding?.took(count)
         guard let place = place(of: share) else { return }
         sharers[place].served += count
     }
@@ -70,7 +81,6 @@ package struct SharedPace: Equatable, Sendable {
     /// Gives back a request whose answer the provider doesn't count: another request of this lane may leave.
     package mutating func giveBack(_ share: Share, _ count: Int) {
         pace.giveBack(count)
-        holding?.giveBack(count)
         guard let place = place(of: share) else { return }
         sharers[place].served -= count
     }
@@ -90,25 +100,29 @@ package struct SharedPace: Equatable, Sendable {
             needed += max(0, sharers[place].served - sharers[other].served + (other < place ? 1 : 0))
         }
         var next = pace.nextAt(now, count: needed)
-        if holding != nil, next > now {
-            holding?.paused()
-            next = min(next, now + Self.checksAgainAfter)
-        }
+        if isAmongProcesses, next > now { next = min(next, now + Self.checksAgainAfter) }
         sharers[place].asksAt = next
         return next
     }
 
-    /// The request for the other processes' ledger; nil: none now. Called by a lane that just asked for an allowance.
-    package mutating func ask(_ now: MonotonicInstant) -> QuotaRequest? {
-        holding?.ask(perSecond: pace.wholePerSecond(now), now)
+    /// The number of requests that may leave now, whichever lane they are of. It takes nothing and marks no lane.
+    package func room(_ now: MonotonicInstant) -> Int {
+        var pace = pace
+        return pace.allowance(now)
     }
 
-    /// - Parameter grant: nil if none came.
-    package mutating func receive(_ grant: QuotaGrant?, of ask: QuotaRequest, _ now: MonotonicInstant) {
-        holding?.receive(grant, of: ask, now)
-        guard let grant, let holding else { return }
-        pace.hold(holding.part(now), now)
-        pace.follow(rampAge: grant.rampAge, begins: grant.begins, now)
+    /// Whether to tell the other processes now that this one sends. The answer goes to `heard`. Called by a lane that
+    /// just asked for an allowance, so an idle process tells nothing.
+    package mutating func tells(_ now: MonotonicInstant) -> Bool {
+        guard isAmongProcesses, !isTelling, toldAt.map({ now - $0 >= Self.tellsEvery }) ?? true else { return false }
+        (toldAt, isTelling) = (now, true)
+        return true
+    }
+
+    /// - Parameter processes: how many send, with this one; nil: no answer came, and the last number holds.
+    package mutating func heard(_ processes: Int?, _ now: MonotonicInstant) {
+        isTelling = false
+        if let processes { pace.divide(among: processes, now) }
     }
 
     private func place(of share: Share) -> Int? { sharers.firstIndex { $0.share == share } }

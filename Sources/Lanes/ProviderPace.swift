@@ -5,30 +5,33 @@ import Synchronization
 
 /// The requests per minute that one project may send, shared by all its lanes, whatever their threads.
 ///
-/// A lane asks once per round of requests, never per request. Now and then its question makes this process ask for its
-/// part among all processes; no lane waits for that answer.
+/// A lane asks once per round of requests, never per request. Once a second its question makes this process tell the
+/// others that it sends; no lane waits for that answer.
 package final class ProviderPace: Sendable {
+    /// Tells the other processes that this one sends. Returns how many send, with this one; nil: no answer came.
+    package typealias Heartbeat = @Sendable () async -> Int?
+
     private let shared: Mutex<SharedPace>
-    private let requester: QuotaRequester?
+    private let heartbeat: Heartbeat?
 
-    /// Asks the ledger that all processes share; nil: it can't be asked.
-    package typealias QuotaRequester = @Sendable (QuotaRequest) async -> QuotaGrant?
-
-    /// - Parameter requester: nil: the whole pace is this process's.
-    package init(perMinute: Int, requester: QuotaRequester? = nil) {
-        shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: requester != nil))
-        self.requester = requester
+    /// - Parameter heartbeat: nil: there is no other process.
+    package init(perMinute: Int, heartbeat: Heartbeat? = nil) {
+        shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: heartbeat != nil))
+        self.heartbeat = heartbeat
     }
+
+    /// The number of requests that may leave now, of all lanes together.
+    package func room(_ now: MonotonicInstant) -> Int { shared.withLock { $0.room(now) } }
 
     /// Returns a lane's part of the pace, for as long as the lane lives.
     func join() -> LanePace { LanePace(self, shared.withLock { $0.join() }) }
 
     private func allowance(_ share: SharedPace.Share, _ now: MonotonicInstant) -> Int {
-        let (allowance, ask) = shared.withLock { ($0.allowance(share, now), $0.ask(now)) }
-        if let ask, let requester {
+        let (allowance, tells) = shared.withLock { ($0.allowance(share, now), $0.tells(now)) }
+        if tells, let heartbeat {
             Task {
-                let grant = await requester(ask)
-                shared.withLock { $0.receive(grant, of: ask, Clocks.monotonicNow()) }
+                let processes = await heartbeat()
+                shared.withLock { $0.heard(processes, Clocks.monotonicNow()) }
             }
         }
         return allowance

@@ -146,4 +146,16 @@ struct SharedPaceTests {
             pace.took(share, 1)
         }
     }
+
+    @Test("know how many requests may leave, without taking any or joining the lanes that want to send")
+    func room() {
+        var pace = SharedPace(perMinute: 60_000)
+        #expect(pace.room(start) == 100)
+        let share = pace.join()
+        pace.took(share, pace.allowance(share, start))
+        let before = pace
+        #expect(pace.room(start) == 0)
+        #expect(pace.room(start + .seconds(1)) >= 100)
+        #expect(pace == before)
+    }
 }

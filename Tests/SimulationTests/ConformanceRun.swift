@@ -54,7 +54,7 @@ struct ConformanceRun {
         try await pool.script(
             """
             TRUNCATE apps, registrations, message_contents, push_history, registration_pulse, registration_tags,
-            user_days, project_quotas
+            user_days, project_senders
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []

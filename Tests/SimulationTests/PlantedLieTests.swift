@@ -35,4 +35,20 @@ struct PlantedLieTests {
         #expect(violation?.promise == "P2")
         #expect(violation?.sentence.contains("is recorded as") == true, "\(violation.map { "\($0)" } ?? "green")")
     }
+
+    @Test("fails if a cut loses a parcel or changes a badge twice", arguments: CutLie.allCases)
+    func caughtCut(lie: CutLie) {
+        var promises: [String] = []
+        for seed in UInt64(1)...3 {
+            var plan = WorldPlan.calm(seed: seed)
+            // A lease that expires shows whether its badges are marked.
+            (plan.directs, plan.killEvery) = (20, .seconds(2))
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            world = SimulatedWorld(plan: plan)
+            world.cutLie = lie
+            if let violation = world.run() { promises.append(violation.promise) }
+        }
+        #expect(promises.contains(lie == .losesParcel ? "P2" : "P3"), "\(lie): \(promises)")
+    }
 }

@@ -1,6 +1,5 @@
 import Basis
 import Encodings
-import LaneRules
 import Model
 import Postgres
 import Worlds
@@ -85,12 +84,8 @@ enum StateText {
                 SELECT 16, message_id::text, 0, concat_ws('|', 'rate', message_id, \(micros("next_at")))
                 FROM message_rates
                 UNION ALL
-                SELECT 17, project, 0, concat_ws('|', 'quota', project, \(micros("ramp_since")), \(micros("written_at")),
-                    array_to_string(processes, ','), array_to_string(numbers, ','), array_to_string(wants, ','),
-                    array_to_string(parts, ','),
-                    (SELECT string_agg(\(micros("at"))::text, ',' ORDER BY place)
-                        FROM unnest(reported_at) WITH ORDINALITY AS heard (at, place)))
-                FROM project_quotas
+                SELECT 17, project || process, 0, concat_ws('|', 'sender', project, process, \(micros("heard_at")))
+                FROM project_senders
                 UNION ALL
                 SELECT 18, message_id::text || provider || state || reason, 0,
                     concat_ws('|', 'provider reason', message_id, provider, state, reason, count)
@@ -129,7 +124,8 @@ enum StateText {
             + store.schedules.sorted { $0.message < $1.message }.map(\.cells)
             + store.userDays.sorted { ($0.day, $0.app, $0.who) < ($1.day, $1.app, $1.who) }.map(\.cells)
             + store.rates.sorted { $0.message < $1.message }.map { ["rate", $0.message.text, $0.nextAt.microseconds] }
-            + store.quotas.sorted { $0.project < $1.project }.map(\.cells)
+            + store.projectSenders.sorted { ($0.project, $0.process.value.text) < ($1.project, $1.process.value.text) }
+            .map { ["sender", $0.project, $0.process.value.text, $0.heardAt.microseconds] }
             + providerReasons(of: store)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
@@ -161,19 +157,6 @@ extension MessageID {
 
 extension Optional<WallInstant> {
     fileprivate var cell: Int64 { self?.microseconds ?? -1 }
-}
-
-extension QuotaRow {
-    fileprivate var cells: [Any] {
-        func list(_ cell: (QuotaLedger.Entry) -> Any) -> String {
-            quotaLedger.entries.map { "\(cell($0))" }.joined(separator: ",")
-        }
-        return [
-            "quota", project, quotaLedger.rampSince.cell, quotaLedger.askedAt.cell, list { $0.process.value.text },
-            list { $0.number }, list { $0.wants.millionths }, list { $0.part.millionths },
-            list { $0.askedAt.microseconds },
-        ]
-    }
 }
 
 extension RouteRow {

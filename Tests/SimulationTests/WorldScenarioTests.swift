@@ -60,7 +60,7 @@ struct WorldScenarioTests {
         var world = SimulatedWorld(plan: plan)
         #expect(world.run() == nil)
         #expect(world.providers.log.count == world.ledger.pairs.count)
-        #expect(world.incidents.quotaParts > 0)
+        #expect(world.incidents.dividedQuotas > 0)
         // The pace ramps up for a minute and then stays at the quota; nothing is lost between the two.
         let leftAt = world.providers.log.map(\.push.openedAt)
         let (first, last) = (leftAt.min() ?? .zero, leftAt.max() ?? .zero)

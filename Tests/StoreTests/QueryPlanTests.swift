@@ -1,5 +1,4 @@
 import Basis
-import LaneRules
 import Model
 import Postgres
 import QueueRules
@@ -218,8 +217,7 @@ struct QueryPlanTests {
         }
         _ = try await world.stores.messages.contents([StoreWorld.message(1)])
         _ = try await world.stores.messages.status(of: world.app, .bulk, countingTo: 10)
-        let ask = QuotaRequest(number: 1, wants: .whole, holds: .none)
-        _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells", now: dawn)
+        _ = try await world.stores.credentials.countSenders(to: "bells", with: StoreWorld.ann, now: dawn)
     }
 
     private func deliverTogether(_ world: StoreWorld) async throws {

@@ -26,7 +26,7 @@ struct TableSettingsTests {
 
     private static let uses: [String: Use] = [
         "apps": .small, "routes": .small, "credentials": .small, "lane_blocks": .small, "lane_outages": .small,
-        "project_quotas": .small,
+        "project_senders": .small,
         "provider_tokens": .small, "master_key_proof": .small, "api_keys": .small,
         "feedback_swept": .small, "schema_migrations": .small,
         "registrations": .registry, "registration_tags": .registry, "registration_pulse": .activity,

@@ -9,8 +9,8 @@ struct QuotaMeter: Sendable {
     private var left: [(at: SimulatedTime, from: Addressee)] = []
     private var thrownBack: [SimulatedTime] = []
     static let window = SimulatedTime.seconds(60)
-    /// The processes' own minute, plus the longest time that an abandoned quota request may still be on its way.
-    private static let quietTime = SimulatedTime.seconds(61 + 33)
+    /// The time after which each process begins its ramp anew, by whatever clock.
+    private static let quietTime = SimulatedTime.seconds(61)
     /// The time when a process wanted to send for the first time after a quiet time.
     private(set) var began: SimulatedTime?
     private var asked: SimulatedTime?

@@ -34,6 +34,8 @@ struct SimulatedProcess: Sendable {
     /// The time for which its alarm clock is set; nil: it is not.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
+    /// Cuts of direct messages under way.
+    var cuts = 0
     /// The time since which nothing kept the process from receiving notifications of the database.
     var receivesSince = SimulatedTime.zero
     /// Whether a poll is under way that is lost or late.
@@ -44,7 +46,7 @@ struct SimulatedProcess: Sendable {
     var ticksWithoutTime = 0
 
     var isIdle: Bool {
-        isAlive && !isFrozen && !isDraining && dispatcher.runningLeases.isEmpty && leaseCalls == 0
+        isAlive && !isFrozen && !isDraining && dispatcher.runningLeases.isEmpty && leaseCalls == 0 && cuts == 0
             && lanes.allSatisfy { $0.waiting.isEmpty && $0.open.isEmpty }
     }
 

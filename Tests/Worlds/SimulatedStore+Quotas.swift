@@ -2,22 +2,28 @@ import Basis
 import LaneRules
 import Model
 
-/// The parts of a project's quota that processes may use.
-package struct QuotaRow: Equatable, Sendable {
+/// A process that sends to a project.
+package struct ProjectSenderRow: Equatable, Sendable {
     package let project: String
-    package var quotaLedger = QuotaLedger()
+    package let process: ProcessID
+    package var heardAt: WallInstant
 }
 
 extension SimulatedStore {
-    package mutating func answer(
-        _ ask: QuotaRequest, of process: ProcessID, project: String, now: WallInstant
-    ) -> QuotaGrant? {
-        if let place = quotas.firstIndex(where: { $0.project == project }) {
-            return quotas[place].quotaLedger.answer(ask, of: process, now: now)
+    /// Records that the process sends to the project. Returns how many processes do, with this one.
+    package mutating func countSenders(to project: String, with process: ProcessID, now: WallInstant) -> Int {
+        projectSenders.removeAll { row in
+            let age = now - row.heardAt
+            return row.process != process && (age > .seconds(60) || age < .seconds(-60))
         }
-        var row = QuotaRow(project: project)
-        let grant = row.quotaLedger.answer(ask, of: process, now: now)
-        quotas.append(row)
-        return grant
+        if let place = projectSenders.firstIndex(where: { $0.project == project && $0.process == process }) {
+            projectSenders[place].heardAt = now
+        } else {
+            projectSenders.append(ProjectSenderRow(project: project, process: process, heardAt: now))
+        }
+        return projectSenders.count { row in
+            let age = now - row.heardAt
+            return row.project == project && age < SharedPace.countedFor && age > .zero - SharedPace.countedFor
+        }
     }
 }

@@ -32,8 +32,8 @@ package struct SimulatedStore: Equatable, Sendable {
     /// The apps that set any limits.
     package var limits: [LimitRow] = []
     package var userDays: [UserDayRow] = []
-    /// Rows in the order of the projects' first requests.
-    package var quotas: [QuotaRow] = []
+    /// Rows in the order in which processes were first heard.
+    package var projectSenders: [ProjectSenderRow] = []
     /// The last identities that were handed out.
     package var lastRoute: Int64 = 0
     package var lastRegistration: Int64 = 0

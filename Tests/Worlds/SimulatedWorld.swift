@@ -31,6 +31,10 @@ package struct SimulatedWorld {
     var firstLeft: Set<PushPair> = []
     /// A false settlement that the engine writes, for tests of the checkers.
     package var lie: PlantedLie?
+    package var cutLie: CutLie?
+    /// How often clients sent each direct message to a running gateway. Never iterated.
+    var cutAttempts: [Int: Int] = [:]
+    var cutsBegun: UInt64 = 0
     /// The times since which no push of a message may be sent. Never iterated.
     var stoppedAt: [MessageID: SimulatedTime] = [:]
     /// The meters of messages that have a rate. Never iterated.

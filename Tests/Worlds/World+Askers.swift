@@ -18,6 +18,8 @@ enum Asking: Sendable {
 extension SimulatedWorld {
     /// Sends a request. Its chances come from a generator of their own, so that other worlds stay the same.
     mutating func ask(_ asking: Asking) {
+        // A client whose direct message was answered in time does not ask again.
+        if case .send(let number) = asking, isDirect(number), acceptedReceived.contains(number) { return }
         guard plan.asksLost > 0, isFaulty else { return carryOut(asking, isReceived: true) }
         if case .control = asking, !acceptedReceived.contains(asking.number) {
             // A client can't name a message whose acceptance it did not receive.
@@ -55,6 +57,7 @@ extension SimulatedWorld {
 
     private mutating func carryOut(_ asking: Asking, isReceived: Bool) {
         switch asking {
+        case .send(let number) where isDirect(number): askForCut(number, isAwaited: isReceived)
         case .send(let number): accept(number, isReceived: isReceived)
         case .control(let number, let control): write(control, of: number)
         }
@@ -78,7 +81,7 @@ extension SimulatedWorld {
     }
 
     /// A message that was sent again without a key: another message to the same audience.
-    private mutating func duplicate(of message: SimulatedMessage, _ number: Int, _ times: Int) -> SimulatedMessage {
+    mutating func duplicate(of message: SimulatedMessage, _ number: Int, _ times: Int) -> SimulatedMessage {
         incidents.note(.duplicate)
         var duplicate = message
         duplicate.id = MessageID(UniversalID(high: UInt64(1_000 * times + number + 1), low: plan.seed))

@@ -6,13 +6,17 @@ import Model
 // The messages and their audiences.
 extension SimulatedWorld {
     mutating func scheduleMessages() {
-        for number in 0..<plan.messages {
-            let isNamed = random.happens(perMille: plan.named)
+        var lastSend = SimulatedTime.zero
+        for number in 0..<plan.messages + plan.directs {
+            let isNamed = number >= plan.messages || random.happens(perMille: plan.named)
             let isShort = random.happens(perMille: plan.shortLived)
             let message = write(number, isNamed: isNamed, lifetime: .seconds(isShort ? random.pick([30, 90]) : 86_400))
             messages.append(message)
             let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
-            let at = number == 0 ? SimulatedTime.milliseconds(10) : random.within(.zero...latest)
+            var at = number == 0 ? SimulatedTime.milliseconds(10) : random.within(.zero...latest)
+            // Half of the direct messages follow soon after others, whose routes are known then.
+            if number > plan.messages, number % 2 == 1 { at = lastSend + random.within(.zero ... .seconds(5)) }
+            lastSend = at
             queue.put(.send(number), at: at)
             drawLocalHour(of: number, sentAt: at)
             scheduleControls(number, sentAt: at)
@@ -61,7 +65,8 @@ extension SimulatedWorld {
     /// Draws phones, users or tokens. Phones and users may have no token of the kind, and a few tokens are of another.
     /// One name, or one token per provider, belongs to no registration.
     private mutating func drawNamed(_ number: Int, _ app: AppID, _ kind: TokenKind) -> Audience {
-        let chosen = devices.filter { $0.app == app && random.happens(perMille: 500) }
+        let share = number < plan.messages ? 500 : min(500, 3_000 / plan.devicesPerApp)
+        let chosen = devices.filter { $0.app == app && random.happens(perMille: share) }
         switch random.below(3) {
         case 0: return .installations(chosen.map(\.installation) + ["nobody-\(number)"])
         case 1: return .users(chosen.compactMap(\.user) + ["nobody-\(number)"])

@@ -18,11 +18,11 @@ extension SimulatedWorld {
         guard let share = quota.share,
             let allowance = processes[index].projects[quota.project].pace?.allowance(share, mono)
         else { return nil }
-        askLedger(quota, index, mono)
+        tellOthers(quota, index, mono)
         guard allowance < 1 else { return nil }
         incidents.rateLimited += 1
         let isBeginning = meters[meter].began.map { now - $0 <= .seconds(10) } ?? false
-        if isBeginning, plan.clockStepEvery == nil { judge(.rampUp) }
+        if isBeginning, !plan.mayLoseHeartbeats { judge(.rampUp) }
         if processes[index].lanes.contains(where: {
             $0.key != processes[index].lanes[place].key && isRateLimited($0, quota)
         }) {
@@ -69,24 +69,24 @@ extension SimulatedWorld {
     }
 }
 
-// The quota ledger that all processes share.
+// The processes of a project, which divide its quota.
 extension SimulatedWorld {
-    private mutating func askLedger(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
-        guard let ask = processes[index].projects[quota.project].pace?.ask(mono) else { return }
-        call(.quota(project: processes[index].projects[quota.project].number, ask), index)
+    private mutating func tellOthers(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
+        guard processes[index].projects[quota.project].pace?.tells(mono) == true else { return }
+        call(.heartbeat(project: processes[index].projects[quota.project].number), index)
     }
 
-    mutating func applyQuota(_ ask: QuotaRequest, _ project: Int64, _ owner: ProcessID) -> StoreReply {
-        let grant = store.answer(ask, of: owner, project: "project-\(project)", now: wall)
-        if let grant, grant.part < .whole { incidents.quotaParts += 1 }
-        return .quota(grant)
+    mutating func applyHeartbeat(_ project: Int64, _ owner: ProcessID) -> StoreReply {
+        let count = store.countSenders(to: "project-\(project)", with: owner, now: wall)
+        if count > 1 { incidents.dividedQuotas += 1 }
+        return .senders(count)
     }
 
-    /// - Parameter grant: nil where none came.
-    mutating func receiveQuota(_ grant: QuotaGrant?, _ ask: QuotaRequest, _ project: Int64, _ index: Int) {
+    /// - Parameter count: nil where no answer came.
+    mutating func hear(_ count: Int?, _ project: Int64, _ index: Int) {
         guard let place = processes[index].projects.firstIndex(where: { $0.number == project }) else { return }
         let mono = processes[index].clock.read(at: now)
-        processes[index].projects[place].pace?.receive(grant, of: ask, mono)
+        processes[index].projects[place].pace?.heard(count, mono)
     }
 }
 
@@ -96,17 +96,17 @@ extension SimulatedWorld {
     private mutating func checkPace(_ meter: QuotaMeter) {
         guard let perMinute = plan.requestsPerMinute else { return }
         // The savings of a second's idleness come on top; clocks are wrong by a few parts in a thousand. Each process
-        // may use one push and a hundredth of the quota without asking. Where the database's clock is set forward, each
-        // process may take the others to be gone.
+        // that joins may use one push and a second's quota before the others have heard of it. If heartbeats are lost
+        // or late, or the database's clock is set forward, each process may take the others to be gone.
         let aSecond = max(1, perMinute / 60)
-        let advances = meter.senders(within: 60, at: now) * (1 + perMinute / 100)
-        let alone = plan.clockStepEvery == nil ? 1 : plan.processes
-        let bound = alone * (perMinute + perMinute / 100 + aSecond) + advances
+        let joins = meter.senders(within: 60, at: now) * (1 + aSecond)
+        let alone = plan.mayLoseHeartbeats ? plan.processes : 1
+        let bound = alone * (perMinute + perMinute / 100 + aSecond) + joins
         let counted = meter.counted(within: 60, at: now)
         // A world must send this much before it can be too much.
         if counted > perMinute / 10 { judge(.minuteQuota) }
         if counted > bound { fail("P7", "\(counted) pushes count toward a minute's quota of \(perMinute)") }
-        guard plan.clockStepEvery == nil, let began = meter.began, now - began <= .seconds(10) else { return }
+        guard !plan.mayLoseHeartbeats, let began = meter.began, now - began <= .seconds(10) else { return }
         // The rate begins at a tenth and grows for a minute: a quarter after ten seconds.
         let starts = meter.senders(within: 10, at: now) * (1 + aSecond / 10)
         let ramp = 10 * aSecond / 4 + aSecond + starts
@@ -125,5 +125,13 @@ extension SimulatedWorld {
         judge(.givenBack)
         let allowance = pace.allowance(share, processes[index].clock.read(at: now))
         if allowance < 1 { fail("P7", "a push that was answered 429 counts toward the quota") }
+    }
+}
+
+extension WorldPlan {
+    /// Whether the database may forget a process that still sends.
+    fileprivate var mayLoseHeartbeats: Bool {
+        clockStepEvery != nil || outageEvery != nil || slownessEvery != nil
+            || storeCallLost + storeReplyLost + storeCallLate > 0
     }
 }

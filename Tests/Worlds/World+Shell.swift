@@ -150,8 +150,10 @@ extension SimulatedWorld {
             if !slice.ready.isEmpty { send(.planned(slice.ready), to: index) }
             if slice.waitsForRate { send(.hint, to: index) }
             notifyOthers(index)
-        case (.quota(let project, let ask), .quota(let grant)): receiveQuota(grant, ask, project, index)
-        case (.quota(let project, let ask), _): receiveQuota(nil, ask, project, index)
+        case (.heartbeat(let project), .senders(let count)): hear(count, project, index)
+        case (.heartbeat(let project), _): hear(nil, project, index)
+        case (.find(let cut), let reply): receiveDemand(reply, cut, index)
+        case (.cut(let cut), let reply): receiveCut(reply, cut, index)
         case (.maintain(let round), let reply): receive(reply, of: round, index)
         case (.plan, _): break
         }
@@ -161,7 +163,9 @@ extension SimulatedWorld {
         processes[index].leaseCalls -= 1
         switch reply {
         case .leased(let parcels, let number, let again):
-            for (place, parcel) in parcels.enumerated() { hold(parcel, number + place, request, index) }
+            for (place, parcel) in parcels.enumerated() {
+                hold(parcel, number + place, request.lane, request.startedAt, index)
+            }
             if !parcels.isEmpty { checkQuarantine(index) }
             let read = parcels.map { ReadParcel($0, reading(of: $0.message)) }
             send(.leased(read, asked: request, again: again), to: index)
@@ -169,14 +173,16 @@ extension SimulatedWorld {
         }
     }
 
-    private mutating func hold(_ parcel: LeasedParcel, _ number: Int, _ request: LeaseRequest, _ index: Int) {
+    mutating func hold(
+        _ parcel: LeasedParcel, _ number: Int, _ lane: LaneKey?, _ askedAt: MonotonicInstant, _ index: Int
+    ) {
         processes[index].leases.append(
             ActiveLease(
-                name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
-                lane: request.lane, askedAt: request.startedAt))
+                name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number, lane: lane,
+                askedAt: askedAt))
     }
 
-    private mutating func reading(of message: MessageID) -> MessageReading {
+    mutating func reading(of message: MessageID) -> MessageReading {
         if isFaulty, random.happens(perMille: plan.storeCallLost) { return .unread }
         return forms[message]?.mayRepeat == false ? .unrepeatable : .repeatable
     }

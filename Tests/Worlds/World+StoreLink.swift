@@ -102,7 +102,9 @@ extension SimulatedWorld {
         case .settle(let entries): return .settled(applySettles(entries))
         case .plan: return .planned(applyPlan())
         case .maintain(let round): return .maintained(apply(round, call.from))
-        case .quota(let project, let ask): return applyQuota(ask, project, call.owner)
+        case .heartbeat(let project): return applyHeartbeat(project, call.owner)
+        case .find(let cut): return .demand(demand(of: cut))
+        case .cut(let cut): return apply(cut, call.owner)
         }
     }
 
@@ -119,7 +121,7 @@ extension SimulatedWorld {
     }
 
     /// - Returns: the number of the first lease.
-    private mutating func take(_ parcels: [LeasedParcel], _ scope: LeaseScope) -> Int {
+    mutating func take(_ parcels: [LeasedParcel], _ scope: LeaseScope) -> Int {
         guard let first = parcels.first else { return ledger.noteLease() }
         let number = take(first, scope)
         for parcel in parcels.dropFirst() { _ = take(parcel, scope) }

@@ -153,13 +153,12 @@ extension StoreReply {
     /// Whether the call has changed rows.
     var hasWritten: Bool {
         switch self {
-        case .failed, .routes: false
+        case .failed, .routes, .demand, .replayed: false
         case .leased(let parcels, _, _): !parcels.isEmpty
-        case .verdictsWritten: true
+        case .verdictsWritten, .senders, .cut: true
         case .renewed(let stillLeased): stillLeased.contains(true)
         case .settled(let replies): replies.contains { $0?.isWritten == true }
         case .planned(let slice): slice != nil
-        case .quota(let grant): grant != nil
         case .maintained(let kept): kept.count > 0
         }
     }

@@ -44,7 +44,10 @@ package struct WorldCensus: Equatable, Sendable {
         case mixed = "messages for both providers"
         case rateLimited = "requests that wait for their quota"
         case rateLimitedGroup = "requests that wait beside others of their project"
-        case quotaParts = "parts of a project's quota, beside other processes"
+        case dividedQuotas = "heartbeats of processes that divide their project's quota"
+        case cuts = "direct messages cut when they were accepted"
+        case cutLeases = "parcels leased by their cut"
+        case cutsReady = "parcels that their cut left ready"
         case accessRenewed = "access tokens renewed"
         case triedInSibling = "tokens tried in the other environment"
         case found = "tokens found in the other environment"
@@ -76,7 +79,10 @@ package struct WorldCensus: Equatable, Sendable {
         count(.drains, world.incidents.drains)
         count(.rateLimited, world.incidents.rateLimited)
         count(.rateLimitedGroup, world.incidents.rateLimitedGroup)
-        count(.quotaParts, world.incidents.quotaParts)
+        count(.dividedQuotas, world.incidents.dividedQuotas)
+        count(.cuts, world.incidents.cuts)
+        count(.cutLeases, world.incidents.cutLeases)
+        count(.cutsReady, world.incidents.cutsReady)
         count(.accessRenewed, world.incidents.accessRenewed)
         count(.triedInSibling, world.incidents.triedInSibling)
         count(.found, world.incidents.found)

@@ -89,8 +89,9 @@ extension StoreCall {
         case .settle(let entries): "\(from)'s settle \(entries.map(\.text).joined(separator: "; "))"
         case .plan: "\(from)'s plan"
         case .maintain(let round): "\(from)'s \(round.step?.text ?? "nothing")"
-        case .quota(let project, let ask):
-            "\(from) requests \(ask.wants.millionths) millionths of project \(project), holds \(ask.holds.millionths)"
+        case .heartbeat(let project): "\(from)'s heartbeat for project \(project)"
+        case .find(let cut): "\(from)'s query for the members of message \(cut.message.id.value.high)"
+        case .cut(let cut): "\(from)'s cut of message \(cut.message.id.value.high), \(cut.lanes.count) routes admitted"
         }
     }
 }
@@ -123,7 +124,11 @@ extension StoreReply {
         case .verdictsWritten: "written"
         case .settled(let replies): replies.map { $0?.text ?? "refused" }.joined(separator: "; ")
         case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
-        case .quota(let grant): grant.map { "\($0.part.millionths) millionths" } ?? "overtaken"
+        case .senders(let count): "\(count) processes send to it"
+        case .demand(let demands): "\(demands.reduce(0) { $0 + $1.members }) members on \(demands.count) routes"
+        case .cut(let parcels, _, let ready):
+            "written, \(ready.count) routes ready; \(parcels.map(\.text).joined(separator: "; "))"
+        case .replayed: "accepted before"
         case .maintained(let kept): "\(kept.count) rows\(kept.isFull ? ", there may be more" : "")"
         }
     }

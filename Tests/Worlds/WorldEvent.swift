@@ -90,7 +90,11 @@ enum StoreRequest: Sendable {
     case plan
     /// The next step of the round.
     case maintain(UpkeepRound)
-    case quota(project: Int64, QuotaRequest)
+    case heartbeat(project: Int64)
+    /// Finds the members of a direct message, and how many each route has.
+    case find(DirectCut)
+    /// Writes it, and leases parcels of the admitted routes.
+    case cut(DirectCut)
 }
 
 enum StoreReply: Sendable {
@@ -106,8 +110,14 @@ enum StoreReply: Sendable {
     /// The replies in the order of the entries; nil: the database refuses this one.
     case settled([SettleReply?])
     case planned(SimulatedSlice?)
-    case quota(QuotaGrant?)
+    /// The number of processes that send to the project.
+    case senders(Int)
     case maintained(UpkeepReply)
+    case demand([CutDemand])
+    /// `number` is the first lease's number; `ready` are the routes whose parcels any process may lease.
+    case cut([LeasedParcel], number: Int, ready: [ReadyRoute])
+    /// The same request was carried out before.
+    case replayed
 }
 
 /// One request on the wire.

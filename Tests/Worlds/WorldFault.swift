@@ -53,7 +53,7 @@ enum WorldFault: String, CaseIterable, Sendable {
 
 /// The commits between which a process may end.
 enum StoreStep: String, CaseIterable, Sendable {
-    case plan, lease, renewal, verdicts, settle, quota, rescue
+    case plan, lease, renewal, verdicts, settle, cut, heartbeat, rescue
     case confirm = "confirming suspicions"
     case fallDue = "falling due"
     case putOnHold = "putting on hold"
@@ -69,8 +69,9 @@ enum StoreStep: String, CaseIterable, Sendable {
         case .renew: self = .renewal
         case .verdicts: self = .verdicts
         case .settle: self = .settle
-        case .quota: self = .quota
-        case .poll: return nil
+        case .heartbeat: self = .heartbeat
+        case .cut: self = .cut
+        case .poll, .find: return nil
         case .maintain(let round):
             guard let step = round.step else { return nil }
             self.init(step)
@@ -95,7 +96,7 @@ enum StoreStep: String, CaseIterable, Sendable {
     fileprivate var comesInSlices: Bool {
         switch self {
         case .confirm, .fallDue, .putOnHold, .end, .release, .liftRates: true
-        case .plan, .lease, .renewal, .verdicts, .settle, .quota, .rescue, .forget: false
+        case .plan, .lease, .renewal, .verdicts, .settle, .cut, .heartbeat, .rescue, .forget: false
         }
     }
 }

@@ -12,8 +12,12 @@ package struct WorldIncidents: Sendable {
     package var rateLimited = 0
     /// Such requests beside another lane of their project that had something to send too.
     package var rateLimitedGroup = 0
-    /// Parts of a project's quota that a process got while others held some.
-    package var quotaParts = 0
+    /// Direct messages that were cut when they were accepted, and their parcels that were leased and left ready.
+    package var cuts = 0
+    package var cutLeases = 0
+    package var cutsReady = 0
+    /// Heartbeats of a process that counted others of its project.
+    package var dividedQuotas = 0
     /// Access tokens that replaced refused ones.
     package var accessRenewed = 0
     /// Pushes whose token the origin route did not know.

@@ -11,6 +11,9 @@ package struct WorldPlan: Sendable {
     package var apps: Int
     package var devicesPerApp: Int
     package var messages: Int
+    /// Messages to a few receivers on top. Where there are any, messages to named receivers are cut when they are
+    /// accepted.
+    package var directs = 0
     package var idsMax: Int
     package var parcelMembersMax: Int
     package var streamsMax: Int
@@ -144,6 +147,7 @@ package struct WorldPlan: Sendable {
         drawLinks()
         drawUpkeep()
         drawOwners()
+        drawDirects()
     }
 
     /// A plan in which nothing goes wrong.
@@ -299,6 +303,12 @@ package struct WorldPlan: Sendable {
     private mutating func drawOwners() {
         var apart = SeededRandom(seed: seed ^ 0x0a4d)
         handsChangeEvery = apart.pick([nil, nil, .seconds(1), .seconds(5)])
+    }
+
+    /// Draws from a generator of its own, so that worlds without direct messages stay the same.
+    private mutating func drawDirects() {
+        var apart = SeededRandom(seed: seed ^ 0xd12e)
+        if apart.happens(perMille: 300) { directs = apart.within(3...12) }
     }
 
     /// Draws from a generator of its own, so that worlds without wrong clocks stay the same.

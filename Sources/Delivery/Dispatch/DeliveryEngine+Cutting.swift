@@ -46,7 +46,9 @@ extension DeliveryEngine {
     private func lanes(for demand: [ServiceRoute: Int], of cut: CutID) -> [ServiceRoute: LaneKey] {
         let demands = demand.sorted { $0.key < $1.key }.map { CutDemand($0.key, members: $0.value) }
         var admitted: [ServiceRoute: LaneKey] = [:]
-        for (demand, lane) in zip(demands, admit(cut, demands)) { admitted[demand.serviceRoute] = lane }
+        for (demand, lane) in zip(demands, admit(cut, demands)) {
+            if let lane, lanes.hasRoom(for: demand.members, on: lane) { admitted[demand.serviceRoute] = lane }
+        }
         return admitted
     }
 

@@ -87,7 +87,7 @@ package actor LaneCredentialCache: LaneCredentials {
     ) {
         (self.store, self.service, self.template, self.process) = (store, service, template, process)
         let quotas = QuotaService(store: store, process: process, log: log)
-        paces = ProjectPaces { await quotas.answer($1, of: $0) }
+        paces = ProjectPaces { await quotas.heartbeat(of: $0) }
         self.log = log
     }
 

@@ -80,6 +80,7 @@ package actor LanePool {
         let lane: Lane
         let number: Int
         let app: String
+        let pace: ProviderPace?
     }
 
     /// Closes the lanes of credentials that are no longer active. They open no more streams; pushes without one come
@@ -123,6 +124,11 @@ package actor LanePool {
             if opened(key) == nil { openLane(key, credential) }
             return .leaves(LaneTarget(key, target))
         }
+    }
+
+    /// Whether the pace of the lane's project lets so many requests leave now.
+    nonisolated func hasRoom(for members: Int, on key: LaneKey) -> Bool {
+        opened(key)?.pace.map { $0.room(Clocks.monotonicNow()) >= members } ?? true
     }
 
     nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey) {
@@ -193,7 +199,8 @@ package actor LanePool {
         let relay = LaneEventRelay(key: key, number: openedCount, inbox: inbox)
         let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
         let lane = OpenLane(
-            lane: Lane(credential.settings, on: loop, observer: relay), number: openedCount, app: credential.app)
+            lane: Lane(credential.settings, on: loop, observer: relay), number: openedCount, app: credential.app,
+            pace: credential.settings.pace)
         open.withLock { $0[key] = lane }
         lane.lane.warmUp()
     }

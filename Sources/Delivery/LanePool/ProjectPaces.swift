@@ -1,25 +1,24 @@
-import LaneRules
 import Lanes
 
 /// The pace of each project at a provider that counts pushes per project, whichever credential sends them.
 package struct ProjectPaces: Sendable {
-    /// Asks the ledger that all processes share for a part of a project's quota.
-    package typealias QuotaRequester = @Sendable (_ project: String, QuotaRequest) async -> QuotaGrant?
+    /// Tells the other processes that this one sends to a project (`ProviderPace.Heartbeat`).
+    package typealias Heartbeat = @Sendable (_ project: String) async -> Int?
 
-    private let requester: QuotaRequester?
+    private let heartbeat: Heartbeat?
     private var paces: [String: ProviderPace] = [:]
 
-    /// - Parameter requester: nil: there is no other process.
-    package init(requester: QuotaRequester? = nil) { self.requester = requester }
+    /// - Parameter heartbeat: nil: there is no other process.
+    package init(heartbeat: Heartbeat? = nil) { self.heartbeat = heartbeat }
 
     /// Returns the project's pace, the same for all lanes while a credential of the project is open.
     /// - Parameter spokenFor: whether a project has an open credential. The others are forgotten when a new one comes.
     package mutating func pace(of project: String, perMinute: Int, spokenFor: (String) -> Bool) -> ProviderPace {
         if let pace = paces[project] { return pace }
         paces = paces.filter { spokenFor($0.key) }
-        var projectRequester: ProviderPace.QuotaRequester?
-        if let requester { projectRequester = { await requester(project, $0) } }
-        let pace = ProviderPace(perMinute: perMinute, requester: projectRequester)
+        var projectHeartbeat: ProviderPace.Heartbeat?
+        if let heartbeat { projectHeartbeat = { await heartbeat(project) } }
+        let pace = ProviderPace(perMinute: perMinute, heartbeat: projectHeartbeat)
         paces[project] = pace
         return pace
     }

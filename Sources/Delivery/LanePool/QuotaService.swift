@@ -1,12 +1,11 @@
-import LaneRules
 import Logging
 import Model
 import Store
 import Synchronization
 
-/// Asks for this process's parts of projects' quotas in the database, which all processes share.
+/// Tells the other processes, through the database, that this one sends to a project.
 ///
-/// Each project in use asks a few times a second, so only the beginning and the end of an outage are logged.
+/// Each project in use does so every second, so only the beginning and the end of an outage are logged.
 final class QuotaService: Sendable {
     private let store: CredentialStore
     private let process: ProcessID
@@ -14,17 +13,15 @@ final class QuotaService: Sendable {
     private let isCutOff = Mutex(false)
 
     init(store: CredentialStore, process: ProcessID, log: Logger) {
-        self.store = store
-        self.process = process
-        self.log = log
+        (self.store, self.process, self.log) = (store, process, log)
     }
 
-    /// - Returns: nil if no part was granted: the last one is used up to its end.
-    func answer(_ ask: QuotaRequest, of project: String) async -> QuotaGrant? {
+    /// - Returns: how many processes send to the project; nil: the database did not answer.
+    func heartbeat(of project: String) async -> Int? {
         do {
-            let grant = try await store.answer(ask, of: process, project: project)
+            let processes = try await store.countSenders(to: project, with: process)
             if changes(cutOff: false) { log.info("Project quotas are shared between processes again") }
-            return grant
+            return processes
         } catch {
             if changes(cutOff: true) {
                 log.warning(

@@ -1,34 +1,31 @@
+import LaneRules
 import Postgres
 
-/// The row that assigns each process its part of a project's quota.
+/// The processes that send to a project.
 enum QuotaSQL {
-    /// $1 project.
-    static let add = Statement(
-        "project_quota_add", "INSERT INTO project_quotas (project) VALUES ($1) ON CONFLICT DO NOTHING")
-
-    /// $1 project, $2 now.
-    static let lock = Statement(
-        "project_quota_lock",
+    /// Writes when the process was heard, forgets other rows that are outdated, and counts the project's processes.
+    ///
+    /// A row from the future was written before the database's clock was set back. Its process has ended, or writes the
+    /// row again soon. Processes that forget the same rows at the same time skip each other's.
+    static let heartbeat = Statement(
+        "project_heartbeat",
         """
-        SELECT coalesce($2, clock_timestamp()), ramp_since, written_at, processes, numbers, wants, parts, reported_at
-        FROM project_quotas WHERE project = $1 FOR UPDATE
+        WITH clock AS (SELECT coalesce(:now, clock_timestamp()) AS now),
+        heartbeat AS (
+            INSERT INTO project_senders (project, process, heard_at) SELECT :project, :process, now FROM clock
+            ON CONFLICT (project, process) DO UPDATE SET heard_at = EXCLUDED.heard_at
+        ),
+        forgotten AS (
+            DELETE FROM project_senders WHERE ctid = ANY (ARRAY(
+                SELECT old.ctid FROM project_senders old, clock
+                WHERE old.process <> :process
+                    AND old.heard_at NOT BETWEEN now - interval '1 minute' AND now + interval '1 minute'
+                FOR UPDATE OF old SKIP LOCKED))
+        )
+        SELECT 1 + count(*) FROM project_senders other, clock
+        WHERE other.project = :project AND other.process <> :process
+            AND other.heard_at > now - \(counted) AND other.heard_at < now + \(counted)
         """)
 
-    /// $1 project, $2 ramp since, $3 written at, $4 processes, $5 numbers, $6 wants, $7 parts, $8 reported at.
-    static let write = Statement(
-        "project_quota_write",
-        """
-        UPDATE project_quotas SET ramp_since = $2, written_at = $3, processes = $4, numbers = $5, wants = $6, parts = $7,
-            reported_at = $8
-        WHERE project = $1
-        """)
-
-    /// Deletes the quotas of projects that no process sends to any more. Parameters: $1 now, $2 rows at most.
-    static let sweep = Statement(
-        "sweep_project_quotas",
-        """
-        DELETE FROM project_quotas WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM project_quotas WHERE written_at < coalesce($1, clock_timestamp()) - interval '1 day'
-            LIMIT $2 FOR UPDATE SKIP LOCKED))
-        """)
+    private static let counted = "interval '\(SharedPace.countedFor.components.seconds) seconds'"
 }

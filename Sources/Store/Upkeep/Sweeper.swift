@@ -49,10 +49,6 @@ package struct Sweeper: Sendable {
                 $0.instant("now", now)
                 $0.int64("limit", Self.rowsMax)
             },
-            Query(QuotaSQL.sweep) {
-                $0.instant(now)
-                $0.int64(Self.rowsMax)
-            },
         ]
         let pool = pool
         return try await translating { () throws(PostgresError) in
