@@ -6,8 +6,7 @@ package struct UniversalID: Hashable, Comparable, Sendable {
     package let low: UInt64
 
     @inlinable package init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
+        (self.high, self.low) = (high, low)
     }
 
     package static func < (left: UniversalID, right: UniversalID) -> Bool {

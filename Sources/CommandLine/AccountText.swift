@@ -5,8 +5,7 @@ package struct AccountText {
     private let app: String
 
     package init(_ message: JSONValue, app: String) {
-        self.message = message
-        self.app = app
+        (self.message, self.app) = (message, app)
     }
 
     package var lines: [String] {

@@ -36,8 +36,7 @@ package struct CommandFault: Error, CustomStringConvertible {
     private let problem: JSONObject?
 
     package init(_ kind: Kind, _ description: String) {
-        self.kind = kind
-        self.description = description
+        (self.kind, self.description) = (kind, description)
         problem = nil
     }
 

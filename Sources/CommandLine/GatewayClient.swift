@@ -24,8 +24,7 @@ package struct GatewayClient: Sendable {
     private let tls: TLSConfiguration?
 
     package init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
-        self.base = base
-        self.key = key
+        (self.base, self.key) = (base, key)
         guard !authorities.isEmpty else {
             tls = nil
             return

@@ -30,8 +30,7 @@ struct Output {
     let write: () throws -> Void
 
     init(_ json: JSONValue, _ write: @escaping () throws -> Void) {
-        self.json = json
-        self.write = write
+        (self.json, self.write) = (json, write)
     }
 
     init(_ json: JSONValue, _ sentence: String) { self.init(json) { Console.write(sentence) } }

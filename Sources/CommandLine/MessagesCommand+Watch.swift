@@ -59,8 +59,7 @@ private struct ProgressView {
     private var waitMessages = WaitMessages()
 
     init(app: String, isJSON: Bool) {
-        self.app = app
-        self.isJSON = isJSON
+        (self.app, self.isJSON) = (app, isJSON)
     }
 
     mutating func show(_ message: JSONValue, isNew: Bool) {

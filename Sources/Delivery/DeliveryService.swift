@@ -18,10 +18,7 @@ package struct DeliveryService: Sendable {
         stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID,
         steps: (any StepListener)?, log: Logger
     ) {
-        self.stores = stores
-        self.settings = settings
-        self.lanes = lanes
-        self.log = log
+        (self.stores, self.settings, self.lanes, self.log) = (stores, settings, lanes, log)
         let engine = DeliveryEngine(
             stores: stores, lanes: lanes, settings: settings, process: process, steps: steps, log: log)
         self.engine = engine

@@ -24,13 +24,8 @@ package struct DeliverySettings: Sendable {
         parcelMembersMax: Int, credentialBlock: Duration = .seconds(60), retention: Retention
     ) {
         precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax && plannersMax > 0)
-        self.dispatcher = dispatcher
-        self.suspicion = suspicion
-        self.upkeepEvery = upkeepEvery
-        self.sliceIDsMax = sliceIDsMax
-        self.plannersMax = plannersMax
-        self.parcelMembersMax = parcelMembersMax
-        self.credentialBlock = credentialBlock
-        self.retention = retention
+        (self.dispatcher, self.suspicion, self.upkeepEvery) = (dispatcher, suspicion, upkeepEvery)
+        (self.sliceIDsMax, self.plannersMax, self.parcelMembersMax) = (sliceIDsMax, plannersMax, parcelMembersMax)
+        (self.credentialBlock, self.retention) = (credentialBlock, retention)
     }
 }

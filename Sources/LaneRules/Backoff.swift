@@ -10,8 +10,7 @@ package struct Backoff: Equatable, Sendable {
 
     package init(floor: Duration, ceiling: Duration) {
         precondition(floor > .zero && ceiling >= floor)
-        self.floor = floor
-        self.ceiling = ceiling
+        (self.floor, self.ceiling) = (floor, ceiling)
     }
 
     /// - Parameter failures: the number in a row, at least 1.

@@ -8,8 +8,7 @@ package struct DialPace: Equatable, Sendable {
 
     package init(burst: Int, interval: Duration) {
         precondition(burst >= 1 && interval > .zero)
-        self.burst = burst
-        self.interval = interval
+        (self.burst, self.interval) = (burst, interval)
     }
 
     /// The earliest instant of the next dial; nil: at once.

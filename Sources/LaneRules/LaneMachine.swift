@@ -40,8 +40,7 @@ package struct LaneMachine: Sendable {
         /// The number of requests that the open connections could take now.
         package var room: Int
         package init(waitingSince: MonotonicInstant?, room: Int) {
-            self.waitingSince = waitingSince
-            self.room = room
+            (self.waitingSince, self.room) = (waitingSince, room)
         }
     }
 

@@ -47,8 +47,7 @@ package actor PrivateServer {
     /// Stops the server that `start()` started or adopted, unless another process uses it. Otherwise does nothing.
     package func stop() async {
         guard let running, let use else { return }
-        self.running = nil
-        self.use = nil
+        (self.running, self.use) = (nil, nil)
         guard use.isLast() else { return }
         let dataFolder = self.dataFolder
         // If the lock can't be taken, another process is starting or stopping the server and owns it.

@@ -14,8 +14,7 @@ package struct BatchQueue<Entry: Sendable>: Sendable {
 
     package init(batchesMax: Int, entriesMax: Int) {
         precondition(batchesMax > 0 && entriesMax > 0)
-        self.batchesMax = batchesMax
-        self.entriesMax = entriesMax
+        (self.batchesMax, self.entriesMax) = (batchesMax, entriesMax)
     }
 
     package mutating func add(_ entry: Entry) { waiting.append(entry) }

@@ -12,8 +12,7 @@ package struct CutDemand: Equatable, Sendable {
     package let serviceRoute: ServiceRoute
     package let members: Int
     package init(_ serviceRoute: ServiceRoute, members: Int) {
-        self.serviceRoute = serviceRoute
-        self.members = members
+        (self.serviceRoute, self.members) = (serviceRoute, members)
     }
 }
 

@@ -11,7 +11,6 @@ package struct LeaseGroup: Equatable, Sendable {
 
     package init(parcelsMax: Int, membersMax: Int) {
         precondition(parcelsMax > 0 && membersMax > 0)
-        self.parcelsMax = parcelsMax
-        self.membersMax = membersMax
+        (self.parcelsMax, self.membersMax) = (parcelsMax, membersMax)
     }
 }

@@ -31,7 +31,6 @@ package struct Lease: Equatable, Sendable {
     package var again: Duration?
 
     package init(_ parcels: [LeasedParcel] = [], again: Duration? = nil) {
-        self.parcels = parcels
-        self.again = again
+        (self.parcels, self.again) = (parcels, again)
     }
 }

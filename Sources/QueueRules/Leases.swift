@@ -183,8 +183,7 @@ package struct TerminalCount: Equatable, Sendable {
     package let terminalStatus: TerminalStatus
     package var count: Int
     package init(terminalStatus: TerminalStatus, count: Int) {
-        self.terminalStatus = terminalStatus
-        self.count = count
+        (self.terminalStatus, self.count) = (terminalStatus, count)
     }
 }
 

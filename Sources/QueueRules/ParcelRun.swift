@@ -40,10 +40,7 @@ package struct ParcelRun: Equatable, Sendable {
     package internal(set) var alarms: [ParcelAlarm] = []
 
     package init(parcel: LeasedParcel, leasedAt: MonotonicInstant, policy: RetryPolicy, isRepeatable: Bool) {
-        self.parcel = parcel
-        self.leasedAtMonotonic = leasedAt
-        self.policy = policy
-        self.isRepeatable = isRepeatable
+        (self.parcel, self.leasedAtMonotonic, self.policy, self.isRepeatable) = (parcel, leasedAt, policy, isRepeatable)
         isOpen = [Bool](repeating: true, count: parcel.members.count)
         openCount = parcel.members.count
         ended = TerminalMembers(count: parcel.members.count)

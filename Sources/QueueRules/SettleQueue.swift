@@ -6,8 +6,7 @@ package struct SettleEntry: Equatable, Sendable {
     package let withVerdicts: Bool
 
     package init(_ name: LeaseName, _ pending: PendingSettle, withVerdicts: Bool) {
-        self.name = name
-        self.pending = pending
+        (self.name, self.pending) = (name, pending)
         self.withVerdicts = withVerdicts && !pending.verdicts.isEmpty
     }
 }

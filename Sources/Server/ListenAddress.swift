@@ -9,8 +9,7 @@ package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
     package init(host: String, port: UInt16) {
-        self.host = host
-        self.port = port
+        (self.host, self.port) = (host, port)
     }
 
     /// The address in the form of a URL: IPv6 literals in brackets.

@@ -8,8 +8,7 @@ struct ListenerFiles {
     /// Returns nil for plain HTTP.
     init?(_ settings: Settings) {
         guard let certificate = settings.tlsCertificateFile, let key = settings.tlsKeyFile else { return nil }
-        self.certificate = certificate
-        self.key = key
+        (self.certificate, self.key) = (certificate, key)
     }
 
     func read() throws(StartFault) -> ListenerIdentity {

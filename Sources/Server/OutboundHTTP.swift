@@ -24,8 +24,7 @@ struct OutboundHTTP: TokenEndpoint {
     /// - Parameter authorityFile: the text of `PROVIDER_CA_FILE`.
     init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
         authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
-        self.proxy = proxy
-        self.allowsPrivateTargets = allowsPrivateTargets
+        (self.proxy, self.allowsPrivateTargets) = (proxy, allowsPrivateTargets)
     }
 
     func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {

@@ -35,8 +35,7 @@ package struct Setting<Value: Sendable>: Sendable {
         defaultText = phrase
         standard = nil
         range = nil
-        self.meaning = meaning
-        self.isSecret = isSecret
+        (self.meaning, self.isSecret) = (meaning, isSecret)
         self.read = { (text) throws(SettingComplaint) in try read(text) }
     }
 }

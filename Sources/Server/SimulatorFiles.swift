@@ -143,8 +143,7 @@ struct SimulatorReady {
     var fcmPort: UInt16 = 0
 
     init(_ files: SimulatorFiles, _ identities: SimulatorIdentities, host: String) {
-        self.files = files
-        self.host = host
+        (self.files, self.host) = (files, host)
         projectID = identities.account.projectID
     }
 

@@ -32,8 +32,7 @@ actor ImportLines {
 
     init(linesMax: Int, bytesMax: Int) {
         precondition(linesMax > 0 && bytesMax > 0)
-        self.linesMax = linesMax
-        self.bytesMax = bytesMax
+        (self.linesMax, self.bytesMax) = (linesMax, bytesMax)
     }
 
     /// Suspends while enough lines wait. Returns false once no more are taken.

@@ -25,8 +25,7 @@ package final class AnswerStallHandler: ChannelOutboundHandler {
 
     /// - Parameter unsentBytes: returns how many written bytes the socket has not taken.
     package init(pauseMax: Duration, unsentBytes: @escaping (any Channel) -> Int = AnswerStallHandler.unsentBytes) {
-        self.pauseMax = pauseMax
-        self.unsentBytes = unsentBytes
+        (self.pauseMax, self.unsentBytes) = (pauseMax, unsentBytes)
     }
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -32,8 +32,7 @@ package final class BodyBudget: Sendable {
 
     package init(bytesMax: Int, shareFloor: Int) {
         precondition(bytesMax > 0 && shareFloor >= 0)
-        self.bytesMax = bytesMax
-        self.shareFloor = shareFloor
+        (self.bytesMax, self.shareFloor) = (bytesMax, shareFloor)
     }
 
     /// Takes bytes, which the caller has to give back.

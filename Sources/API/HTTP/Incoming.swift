@@ -16,8 +16,7 @@ final class Incoming {
     static let bodyAfterAsking = "100-continue"
 
     init(request: Request, channel: any Channel) {
-        self.request = request
-        self.channel = channel
+        (self.request, self.channel) = (request, channel)
     }
 
     /// The expectations in lower case: their case has no meaning.

@@ -37,9 +37,7 @@ package struct RequestShortcut: Sendable {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
         registry = services.stores.registry
         registrations = services.registrations
-        self.resources = resources
-        self.authenticator = authenticator
-        self.budget = budget
+        (self.resources, self.authenticator, self.budget) = (resources, authenticator, budget)
         clock = services.clock
         log = services.log
         steps = services.steps

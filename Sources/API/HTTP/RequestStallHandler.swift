@@ -52,8 +52,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     private var isOver = false
 
     package init(limits: GatewayLimits, log: Logger) {
-        self.limits = limits
-        self.log = log
+        (self.limits, self.log) = (limits, log)
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {

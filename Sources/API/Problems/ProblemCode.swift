@@ -45,7 +45,6 @@ struct ProblemChapter: Sendable {
     let codes: [ProblemCode]
 
     init(_ heading: String, _ codes: [ProblemCode]) {
-        self.heading = heading
-        self.codes = codes
+        (self.heading, self.codes) = (heading, codes)
     }
 }

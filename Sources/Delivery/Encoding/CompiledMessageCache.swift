@@ -25,8 +25,7 @@ actor CompiledMessageCache {
     private var cached: [CachedMessage] = []
 
     init(store: MessageStore, fresh: ContentCache) {
-        self.store = store
-        self.fresh = fresh
+        (self.store, self.fresh) = (store, fresh)
     }
 
     /// Returns the messages of leased parcels, one for each, in their order. Missing ones are read together.

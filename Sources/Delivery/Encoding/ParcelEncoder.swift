@@ -20,10 +20,7 @@ package struct ParcelEncoder: Sendable {
         _ parcel: LeasedParcel, _ message: CompiledMessage, _ values: MemberValues? = nil, _ target: PushTarget
     ) {
         guard let push = message.push(for: target.provider) else { return nil }
-        self.push = push
-        self.parcel = parcel
-        self.message = message
-        self.values = values
+        (self.push, self.parcel, self.message, self.values) = (push, parcel, message, values)
         address = target.address
     }
 

@@ -11,8 +11,7 @@ package final class ContentCache: Sendable {
         package let bytes: [UInt8]
 
         package init(format: Int16, bytes: [UInt8]) {
-            self.format = format
-            self.bytes = bytes
+            (self.format, self.bytes) = (format, bytes)
         }
     }
 

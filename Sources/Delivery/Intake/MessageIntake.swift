@@ -22,11 +22,9 @@ package struct MessageIntake: Sendable {
         store: MessageStore, backlog: BacklogBounds, direct: DirectMessages, steps: (any StepListener)?,
         accepted: @escaping @Sendable ([NewMessage]) -> Void
     ) {
-        self.store = store
-        self.direct = direct
+        (self.store, self.direct) = (store, direct)
         self.backlog = BacklogCache(bounds: backlog)
-        self.steps = steps
-        self.accepted = accepted
+        (self.steps, self.accepted) = (steps, accepted)
     }
 
     /// The result of validation and acceptance.

@@ -24,12 +24,9 @@ actor Planner {
         store: MessageStore, settings: DeliverySettings, steps: (any StepListener)?, log: Logger,
         parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
     ) {
-        self.store = store
-        self.settings = settings
+        (self.store, self.settings) = (store, settings)
         posts = (0..<max(1, settings.plannersMax)).map { _ in PlannerSignal() }
-        self.steps = steps
-        self.log = log
-        self.parcelsWait = parcelsWait
+        (self.steps, self.log, self.parcelsWait) = (steps, log, parcelsWait)
     }
 
     /// Wakes a planner that is free. One in the middle of a broadcast's slice would find the work only after it.

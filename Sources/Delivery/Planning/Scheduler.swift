@@ -17,9 +17,7 @@ actor Scheduler {
     private var alarmClock: Task<Void, Never>?
 
     init(store: MessageStore, log: Logger, fellDue: @escaping @Sendable () -> Void) {
-        self.store = store
-        self.log = log
-        self.fellDue = fellDue
+        (self.store, self.log, self.fellDue) = (store, log, fellDue)
     }
 
     /// Runs until the signal is removed.

@@ -13,9 +13,7 @@ struct Stopper: Sendable {
     private let parcelsWait: @Sendable () async -> Void
 
     init(stops: StopStore, log: Logger, parcelsWait: @escaping @Sendable () async -> Void) {
-        self.stops = stops
-        self.log = log
-        self.parcelsWait = parcelsWait
+        (self.stops, self.log, self.parcelsWait) = (stops, log, parcelsWait)
     }
 
     /// Runs until the signal is removed.

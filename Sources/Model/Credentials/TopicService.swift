@@ -27,8 +27,7 @@ package struct ServiceRoute: Hashable, Comparable, Sendable {
     package let service: TopicService
 
     package init(_ route: RouteID, _ service: TopicService = .app) {
-        self.route = route
-        self.service = service
+        (self.route, self.service) = (route, service)
     }
 
     package static func < (left: ServiceRoute, right: ServiceRoute) -> Bool {

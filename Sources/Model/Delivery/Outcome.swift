@@ -107,8 +107,7 @@ package struct TerminalStatus: Hashable, Sendable {
     package let state: TerminalState
     package let reason: String
     package init(_ state: TerminalState, _ reason: String = "") {
-        self.state = state
-        self.reason = reason
+        (self.state, self.reason) = (state, reason)
     }
 }
 

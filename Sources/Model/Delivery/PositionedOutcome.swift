@@ -2,7 +2,6 @@ package struct PositionedOutcome: Equatable, Sendable {
     package let position: Int32
     package let outcome: Outcome
     package init(position: Int32, outcome: Outcome) {
-        self.position = position
-        self.outcome = outcome
+        (self.position, self.outcome) = (position, outcome)
     }
 }

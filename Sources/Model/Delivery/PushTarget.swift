@@ -5,7 +5,6 @@ package struct PushTarget: Sendable, Equatable {
     package let address: String
 
     package init(_ provider: Provider, _ address: String) {
-        self.provider = provider
-        self.address = address
+        (self.provider, self.address) = (provider, address)
     }
 }

@@ -115,8 +115,7 @@ package struct TerminalTotal: Equatable, Sendable {
     package let terminalStatus: TerminalStatus
     package let count: Int64
     package init(terminalStatus: TerminalStatus, count: Int64) {
-        self.terminalStatus = terminalStatus
-        self.count = count
+        (self.terminalStatus, self.count) = (terminalStatus, count)
     }
 }
 
@@ -146,8 +145,7 @@ package struct EnvironmentChange: Equatable, Sendable {
     package let from: PushEnvironment
     package let to: PushEnvironment
     package init(from: PushEnvironment, to: PushEnvironment) {
-        self.from = from
-        self.to = to
+        (self.from, self.to) = (from, to)
     }
 }
 

@@ -58,8 +58,7 @@ package struct Localization: Equatable, Sendable {
     package let text: NotificationText
 
     package init(locale: String, text: NotificationText) {
-        self.locale = locale
-        self.text = text
+        (self.locale, self.text) = (locale, text)
     }
 }
 
@@ -91,8 +90,7 @@ package struct DataMember: Equatable, Sendable {
     package let json: JSONText
 
     package init(name: String, json: JSONText) {
-        self.name = name
-        self.json = json
+        (self.name, self.json) = (name, json)
     }
 }
 

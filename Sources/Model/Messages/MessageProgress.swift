@@ -82,8 +82,7 @@ package struct Pace: Equatable, Sendable {
     /// Returns nil if none ended, or if the period is too short for an estimate.
     package init?(ended: Int64, in time: Duration, idle: Duration = .zero) {
         guard ended > 0, time >= Self.shortest else { return nil }
-        self.ended = ended
-        self.time = time
+        (self.ended, self.time) = (ended, time)
         self.idle = max(.zero, idle)
     }
 

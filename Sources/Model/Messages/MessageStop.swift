@@ -15,8 +15,7 @@ package struct RatedMessage: Equatable, Sendable {
     package let message: MessageID
     package let perSecond: Int32
     package init(message: MessageID, perSecond: Int32) {
-        self.message = message
-        self.perSecond = perSecond
+        (self.message, self.perSecond) = (message, perSecond)
     }
 }
 
@@ -40,7 +39,6 @@ package struct StoppedMessage: Equatable, Sendable {
     package let message: MessageID
     package let stop: MessageStop
     package init(message: MessageID, stop: MessageStop) {
-        self.message = message
-        self.stop = stop
+        (self.message, self.stop) = (message, stop)
     }
 }

@@ -34,8 +34,7 @@ package struct LocalSending: Equatable, Sendable {
     package let sendsPassed: Bool
 
     package init(hour: LocalHour, sendsPassed: Bool = false) {
-        self.hour = hour
-        self.sendsPassed = sendsPassed
+        (self.hour, self.sendsPassed) = (hour, sendsPassed)
     }
 
     /// The time to send to a device whose clock shows the hour at `instant`. nil: never, because the hour had passed

@@ -42,7 +42,6 @@ package struct StaleCutoffs: Equatable, Sendable {
     package let provider: Provider
     package let instant: WallInstant
     package init(provider: Provider, instant: WallInstant) {
-        self.provider = provider
-        self.instant = instant
+        (self.provider, self.instant) = (provider, instant)
     }
 }

@@ -10,8 +10,7 @@ package struct QuietHours: Equatable, Sendable {
     package init?(from: Int, to: Int) {
         precondition((0..<1_440).contains(from) && (0..<1_440).contains(to))
         guard from != to else { return nil }
-        self.from = from
-        self.to = to
+        (self.from, self.to) = (from, to)
     }
 
     /// The minutes after midnight of a text like "07:30"; nil for any other format.

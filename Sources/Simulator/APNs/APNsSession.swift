@@ -29,8 +29,7 @@ final class APNsSession: ProviderSession {
     private static let sinkWindowBytes: Int32 = 16 << 20
 
     init(_ connection: SimulatorConnection, _ service: APNsService, _ certificate: TLSCertificate?) {
-        self.connection = connection
-        self.service = service
+        (self.connection, self.service) = (connection, service)
         credentials = ConnectionCredentials(certificate: certificate)
         limitIsDropped = certificate == nil && service.settings.startsWithOneStream && !service.settings.common.isSink
     }

@@ -14,8 +14,7 @@ final class FCMSession: ProviderSession {
     private static let connectionWindowBytes: Int32 = 16 << 20
 
     init(_ connection: SimulatorConnection, _ service: FCMService) {
-        self.connection = connection
-        self.service = service
+        (self.connection, self.service) = (connection, service)
     }
 
     var http2Settings: HTTP2ServerSettings {

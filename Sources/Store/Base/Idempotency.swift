@@ -20,8 +20,7 @@ package struct IdempotentAnswer: Equatable, Sendable {
     package let claim: IdempotencyClaim
     package let answer: [UInt8]
     package init(claim: IdempotencyClaim, answer: [UInt8]) {
-        self.claim = claim
-        self.answer = answer
+        (self.claim, self.answer) = (claim, answer)
     }
 }
 

@@ -169,8 +169,7 @@ package struct Migration: Equatable, Sendable {
     package let sql: [UInt8]
 
     package init(name: String, sql: [UInt8]) {
-        self.name = name
-        self.sql = sql
+        (self.name, self.sql) = (name, sql)
     }
 }
 

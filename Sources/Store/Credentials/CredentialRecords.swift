@@ -98,7 +98,6 @@ package struct SealedProviderToken: Equatable, Sendable {
     package let sealed: [UInt8]
     package let issuedAt: WallInstant
     package init(sealed: [UInt8], issuedAt: WallInstant) {
-        self.sealed = sealed
-        self.issuedAt = issuedAt
+        (self.sealed, self.issuedAt) = (sealed, issuedAt)
     }
 }

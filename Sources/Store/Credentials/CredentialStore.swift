@@ -7,8 +7,7 @@ package struct CredentialStore: Sendable {
     let notifier: WorkNotifier
 
     package init(pool: PostgresPool, notifier: WorkNotifier) {
-        self.pool = pool
-        self.notifier = notifier
+        (self.pool, self.notifier) = (pool, notifier)
     }
 
     /// Draws ids for new credentials. An id that is not used is lost, which harms nothing.

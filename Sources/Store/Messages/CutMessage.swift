@@ -14,8 +14,7 @@ package struct CutMessage: Equatable, Sendable {
         guard message.urgency == .transactional, message.audience.namedCount != nil, message.dueAt == nil,
             message.localSending == nil, message.ratePerSecond == nil
         else { return nil }
-        self.message = message
-        self.checkedFor = checkedFor
+        (self.message, self.checkedFor) = (message, checkedFor)
     }
 
     /// The most members of a message that is cut at once. One with more gets a plan.
@@ -32,9 +31,7 @@ package struct CutOrder: Equatable, Sendable {
     package let parcelMembersMax: Int
 
     package init(owner: ProcessID, leaseFor: Duration, parcelMembersMax: Int) {
-        self.owner = owner
-        self.leaseFor = leaseFor
-        self.parcelMembersMax = parcelMembersMax
+        (self.owner, self.leaseFor, self.parcelMembersMax) = (owner, leaseFor, parcelMembersMax)
     }
 }
 

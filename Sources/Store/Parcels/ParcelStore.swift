@@ -23,8 +23,7 @@ package struct ParcelStore: Sendable {
     static let rescuedMax: Int64 = 1_000
 
     package init(pool: PostgresPool, notifier: WorkNotifier) {
-        self.pool = pool
-        self.notifier = notifier
+        (self.pool, self.notifier) = (pool, notifier)
     }
 
     /// Returns the routes that have a due parcel in a known content format, by rising id, once for every service that

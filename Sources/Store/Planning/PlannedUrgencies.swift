@@ -8,8 +8,7 @@ package struct PlannedUrgencies: Sendable {
     private let longBegins: @Sendable () -> Void
 
     package init(transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}) {
-        self.transactionalAlone = transactionalAlone
-        self.longBegins = longBegins
+        (self.transactionalAlone, self.longBegins) = (transactionalAlone, longBegins)
     }
 
     func note(_ plan: ClaimedPlan) {

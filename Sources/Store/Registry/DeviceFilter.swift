@@ -48,8 +48,7 @@ package struct DeviceCondition: Equatable, Sendable {
     package let now: WallInstant
 
     package init(_ expression: FilterExpression, now: WallInstant) {
-        self.expression = expression
-        self.now = now
+        (self.expression, self.now) = (expression, now)
     }
 }
 

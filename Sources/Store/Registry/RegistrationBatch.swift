@@ -122,8 +122,7 @@ package struct InstallationKey: Hashable, Sendable {
     private let installation: String
     private let kind: TokenKind
     package init(_ installation: String, _ kind: TokenKind) {
-        self.installation = installation
-        self.kind = kind
+        (self.installation, self.kind) = (installation, kind)
     }
 
     package static func == (one: InstallationKey, other: InstallationKey) -> Bool {
@@ -141,8 +140,7 @@ package struct TokenKey: Hashable, Sendable {
     private let provider: Provider
     private let token: DeviceToken
     package init(_ provider: Provider, _ token: DeviceToken) {
-        self.provider = provider
-        self.token = token
+        (self.provider, self.token) = (provider, token)
     }
 
     /// Hashes eight bytes at a time. One by one, tokens would be most of what a batch hashes.

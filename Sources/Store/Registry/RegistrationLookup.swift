@@ -20,8 +20,7 @@ struct RegistrationLookup: Sendable {
     private let asksAttributes: Bool
 
     init(_ incoming: [IncomingRegistration], app: AppID) {
-        self.incoming = incoming
-        self.app = app
+        (self.incoming, self.app) = (incoming, app)
         asksTimes = incoming.contains { $0.registration.asOf != nil }
         asksAttributes = incoming.contains { $0.registration.profile.attributes != .keep }
     }
