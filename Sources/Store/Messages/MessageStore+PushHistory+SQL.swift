@@ -51,8 +51,8 @@ enum HistorySQL {
         SELECT m.kind, m.accepted_at, CASE WHEN EXISTS (SELECT FROM schedules WHERE message_id = m.id)
                 THEN 9223372036854775807 ELSE m.horizon END, m.audience IS NOT NULL, r.id,
             m.planned_members = (SELECT coalesce(sum(pending), 0) FROM parcels WHERE message_id = m.id)
-                + (SELECT coalesce(sum(member_count), 0) FROM push_history WHERE message_id = m.id AND state > 0)
-                AS is_whole,
+                + (SELECT coalesce(sum(member_count), 0) FROM push_history
+                    WHERE message_id = m.id AND state >= \(TerminalState.accepted.sql)) AS is_whole,
             c.audience
         FROM messages m
         LEFT JOIN LATERAL (
