@@ -85,7 +85,7 @@ enum HistorySQL {
         ORDER BY h.parcel_id, h.settle, h.place LIMIT :limit
         """)
 
-    /// What ended before a registration was found for a name, which stands at a place of the audience.
+    /// The rows about a name for which no registration was found. It stands at a place of the audience.
     static let aboutName = Statement(
         "history_about_name",
         """
