@@ -128,7 +128,7 @@ struct CutReadings: Sendable {
         var found = names.map { Found(members: $0 ?? FoundMembers(tokens: [])) }
         for place in found.indices where found[place].members?.isLast == false { found[place].members = nil }
         guard !tokens.isEmpty else { return found }
-        // Its route was added before, so a token has one.
+        // Each token has a route, because the routes were added before.
         let rows = try answers[0].map { row throws(PostgresError) in
             (member: try Member(&row), isInline: try row.bool())
         }

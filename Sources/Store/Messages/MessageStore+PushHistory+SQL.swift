@@ -51,8 +51,8 @@ enum HistorySQL {
         SELECT m.kind, m.accepted_at, CASE WHEN EXISTS (SELECT FROM schedules WHERE message_id = m.id)
                 THEN 9223372036854775807 ELSE m.horizon END, m.audience IS NOT NULL, r.id,
             m.planned_members = (SELECT coalesce(sum(pending), 0) FROM parcels WHERE message_id = m.id)
-                + (SELECT coalesce(sum(member_count), 0) FROM push_history WHERE message_id = m.id AND state > 0)
-                AS is_whole,
+                + (SELECT coalesce(sum(member_count), 0) FROM push_history
+                    WHERE message_id = m.id AND state >= \(TerminalState.accepted.sql)) AS is_whole,
             c.audience
         FROM messages m
         LEFT JOIN LATERAL (
@@ -85,7 +85,7 @@ enum HistorySQL {
         ORDER BY h.parcel_id, h.settle, h.place LIMIT :limit
         """)
 
-    /// What ended before a registration was found for a name, which stands at a place of the audience.
+    /// The rows about a name for which no registration was found. It stands at a place of the audience.
     static let aboutName = Statement(
         "history_about_name",
         """

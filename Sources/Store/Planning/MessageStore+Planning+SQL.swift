@@ -229,9 +229,9 @@ enum PlanSQL {
             suppressed = known.suppressed + excluded.suppressed
         """)
 
-    /// Writes early endings to the history. There they have parcel 0, and each slice is a settle of it: its number is
-    /// how many of the message's names were looked up before, or how many slices were cut. Route 0 means that the
-    /// members are places in the message's audience, not registrations.
+    /// Writes early endings to the history. There they have parcel 0, and each slice is a settle of it. The settle's
+    /// number is how many of the message's names were looked up before, or how many slices were cut. Route 0 means that
+    /// the members are places in the message's audience, not registrations.
     static let cutReport = Statement(
         "plan_told",
         """
