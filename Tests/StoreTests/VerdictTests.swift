@@ -29,15 +29,15 @@ extension StoreWorld {
         let route = try await route()
         let receive = query(
             """
-            INSERT INTO route_minutes VALUES ($1, date_trunc('minute', $2::timestamptz), $3, $4)
+            INSERT INTO route_minutes VALUES (:route, date_trunc('minute', :now::timestamptz), :answered, :suspected)
             ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
                 suspected = route_minutes.suspected + excluded.suspected
             """
         ) {
-            $0.int64(route.value)
-            $0.instant(now)
-            $0.int64(Int64(sample.answered))
-            $0.int64(Int64(sample.suspected))
+            $0.int64("route", route.value)
+            $0.instant("now", now)
+            $0.int64("answered", Int64(sample.answered))
+            $0.int64("suspected", Int64(sample.suspected))
         }
         _ = try await pool.run(receive)
     }
