@@ -145,7 +145,7 @@ extension SimulatedWorld {
                 hold(parcel, number + place, lane, cut.startedAt, index)
                 parcels.append(
                     CutParcels(
-                        serviceRoute: serviceRoute, lane: lane, startedAt: cut.startedAt,
+                        serviceRoute: serviceRoute, startedAt: cut.startedAt,
                         parcels: [ReadParcel(parcel, reading(of: parcel.message))]))
             }
             if !leased.isEmpty { checkQuarantine(index) }
