@@ -58,6 +58,6 @@ if let fault, let url = environment["CARILLON_DATABASE_URL"], let host = url.ran
     let folder = url[host.upperBound...].removingPercentEncoding
 {
     let relay = try await CommitRelay.start(before: folder) { fault.reached($0) }
-    setenv("CARILLON_DATABASE_URL", url[..<host.upperBound] + relay, 1)
+    unsafe setenv("CARILLON_DATABASE_URL", url[..<host.upperBound] + relay, 1)
 }
 await GatewayProgram.runToEnd(steps: fault)
