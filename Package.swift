@@ -298,8 +298,8 @@ let package = Package(
         testTarget(
             "SimulationTests",
             [
-                "Basis", "Postgres", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Store",
-                "Worlds", "TestSupport",
+                "Basis", "Postgres", "Model", "Encodings", "RegistryRules", "QueueRules", "Store", "Worlds",
+                "TestSupport",
             ]),
         testTarget(
             "SimulatorTests",

@@ -92,7 +92,7 @@ struct ProcessesPaceTests {
         for place in 0..<count { #expect(abs(world.sent(place, 120..<180) - 60_000 / count) <= 1_500) }
     }
 
-    @Test("ramp up together no faster than one, also with a late process, which begins at its own ramp's start")
+    @Test("ramp up together no faster than one, also if a late one begins a ramp of its own")
     func ramp() {
         var world = Gateways(seconds: 100)
         for start in [0, 0, 20] { world.add(perMinute: 60_000, sends: [start..<100]) }
@@ -132,7 +132,7 @@ struct ProcessesPaceTests {
         for second in 101..<129 { #expect(world.sent(second..<second + 1) <= 1_000 + 10, "second \(second)") }
     }
 
-    @Test("exceed the quota by at most its share of a second when one returns that the others had forgotten")
+    @Test("exceed the quota by at most a second's share when a forgotten process returns")
     func comeback() {
         var world = Gateways(seconds: 130)
         world.add(perMinute: 60_000)

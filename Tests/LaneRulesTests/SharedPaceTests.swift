@@ -147,7 +147,7 @@ struct SharedPaceTests {
         }
     }
 
-    @Test("know how many requests may leave, without taking any or joining the lanes that want to send")
+    @Test("know how many requests may leave, without taking any")
     func room() {
         var pace = SharedPace(perMinute: 60_000)
         #expect(pace.room(start) == 100)

@@ -40,7 +40,7 @@ struct DirectMessageTests {
         #expect(world.incidents.cutsReady > 0)
     }
 
-    @Test("are paused, cancelled and limited like others", arguments: UInt64(1)...20)
+    @Test("obey pauses, cancels and limits like others", arguments: UInt64(1)...20)
     func controls(seed: UInt64) {
         var plan = Self.plan(seed)
         (plan.paused, plan.cancelled, plan.streamsMax, plan.poisonous) = (500, 500, 1, 30)

@@ -49,6 +49,6 @@ struct PlantedLieTests {
             world.cutLie = lie
             if let violation = world.run() { promises.append(violation.promise) }
         }
-        #expect(promises.contains(lie == .losesParcel ? "P2" : "P3"), "\(lie): \(promises)")
+        #expect(promises.contains(lie == .losesParcel ? "P1" : "P3"), "\(lie): \(promises)")
     }
 }

@@ -13,9 +13,9 @@ extension StoreWorld {
     }
 }
 
-@Suite("A project's quota")
+@Suite("The processes that send to a project")
 struct QuotaTests {
-    @Test("is divided among the processes that send to the same project")
+    @Test("count those that send to the same project")
     func shared() async throws {
         try await withStores { world in
             let alone = try await world.hear()
@@ -26,7 +26,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("is divided for three seconds with a process that sends nothing any more")
+    @Test("count a process for three seconds after it was heard")
     func silent() async throws {
         try await withStores { world in
             _ = try await world.hear()
@@ -36,7 +36,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("is divided among all processes that begin at the same time")
+    @Test("count one another if all begin at the same time")
     func together() async throws {
         try await withStores { world in
             let processes = (1...8).map { ProcessID(UniversalID(high: 0, low: $0)) }
@@ -52,7 +52,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("is not divided with processes from before the database's clock was set back")
+    @Test("count no process from before the database's clock was set back")
     func clockSetBack() async throws {
         try await withStores { world in
             _ = try await world.hear(at: dawn + .seconds(3_600))
@@ -60,7 +60,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("follows the database's clock")
+    @Test("follow the database's clock")
     func clock() async throws {
         try await withStores { world in
             _ = try await world.stores.credentials.countSenders(to: "bells", with: StoreWorld.ann)
@@ -69,7 +69,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("forgets a process after a minute, whatever project it sent to")
+    @Test("forget a process after a minute, whatever project it sent to")
     func forgotten() async throws {
         try await withStores { world in
             _ = try await world.hear(StoreWorld.bob)

@@ -22,7 +22,7 @@ extension SimulatedWorld {
         guard allowance < 1 else { return nil }
         incidents.rateLimited += 1
         let isBeginning = meters[meter].began.map { now - $0 <= .seconds(10) } ?? false
-        if isBeginning, !plan.mayLoseHeartbeats { judge(.rampUp) }
+        if isBeginning { judge(.rampUp) }
         if processes[index].lanes.contains(where: {
             $0.key != processes[index].lanes[place].key && isRateLimited($0, quota)
         }) {
@@ -106,10 +106,10 @@ extension SimulatedWorld {
         // A world must send this much before it can be too much.
         if counted > perMinute / 10 { judge(.minuteQuota) }
         if counted > bound { fail("P7", "\(counted) pushes count toward a minute's quota of \(perMinute)") }
-        guard !plan.mayLoseHeartbeats, let began = meter.began, now - began <= .seconds(10) else { return }
+        guard let began = meter.began, now - began <= .seconds(10) else { return }
         // The rate begins at a tenth and grows for a minute: a quarter after ten seconds.
         let starts = meter.senders(within: 10, at: now) * (1 + aSecond / 10)
-        let ramp = 10 * aSecond / 4 + aSecond + starts
+        let ramp = alone * (10 * aSecond / 4 + aSecond) + starts
         let first = meter.counted(within: 10, at: now)
         if first > ramp {
             fail("P7", "\(first) pushes leave in the first ten seconds of a quota of \(perMinute) a minute")
