@@ -181,9 +181,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store",
-                "GroupCommit",
-                "Credentials", "Registry", "Delivery", "API", "CommandLine",
+                "Store", "Credentials", "Registry", "Delivery", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),

@@ -7,7 +7,7 @@ extension Rule {
             let complaints = [
                 (text.contains(/\$[0-9]/), "a parameter has a number: write :name"),
                 (
-                    text.contains(/\bstate\b[a-z: ]*(=|<>|<|>|<=|>=|IN \() ?[0-9]/),
+                    text.contains(/state[a-z: ]*(=|<>|<|>|<=|>=|IN \() ?[0-9]/),
                     "a state is a number: interpolate the enum's case"
                 ),
             ]

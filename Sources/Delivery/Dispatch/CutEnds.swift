@@ -1,8 +1,9 @@
 import Model
 import Synchronization
 
-/// What follows the commit of a cut, for each app in the order of its commits. Neither a client's answer nor the app's
-/// next cut waits for it.
+/// The work that follows the commit of a cut, for each app in the order of its commits.
+///
+/// Neither a client's answer nor the app's next cut waits for it.
 final class CutEnds: Sendable {
     private struct End {
         let number: Int
