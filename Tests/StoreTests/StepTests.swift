@@ -20,26 +20,9 @@ private final class Notes: StepListener {
     }
 }
 
-@Suite("The step listener during a push")
-struct StepTests {
-    @Test("receives each step of the push once, in order")
-    func order() async throws {
-        let notes = Notes()
-        try await withStores(steps: notes) { world in
-            try await world.register(1...3)
-            try await world.send(world.newMessage(badge: .increment))
-            let parcel = try #require(try await world.lease())
-            let reply = try await world.stores.parcels.settle([parcel.settlingAll()], now: StoreWorld.dawn)[0].get()
-            #expect(reply == .settled)
-            #expect(notes.steps.withLock { $0 } == [.messageWritten, .sliceWritten, .leaseWritten, .settleWritten])
-            #expect(try await world.account().state == .finished)
-        }
-    }
-}
-
 @Suite("The step listener during message control")
 struct ControlStepTests {
-    private static let slice: [Step] = [.stopWritten, .stopCommitted]
+    private static let slice: [Step] = [.stopCommitted]
 
     private func write(_ control: ControlRequest, _ world: StoreWorld) async throws {
         let reply = try await world.stores.messages.control(
@@ -47,7 +30,7 @@ struct ControlStepTests {
         #expect(reply == .done)
     }
 
-    @Test("receives two steps when messages fall due, and none when no message does")
+    @Test("receives a step when messages fall due, and none when no message does")
     func hour() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
@@ -58,11 +41,11 @@ struct ControlStepTests {
             #expect(try await world.stores.messages.fallDue(now: StoreWorld.dawn) == 0)
             #expect(notes.take() == [])
             #expect(try await world.stores.messages.fallDue(now: StoreWorld.dawn + .seconds(1)) == 1)
-            #expect(notes.take() == [.scheduleWritten, .scheduleCommitted])
+            #expect(notes.take() == [.scheduleCommitted])
         }
     }
 
-    @Test("receives two steps for each slice that is put on hold, released, ended or cleaned up")
+    @Test("receives a step for each slice that is put on hold, released, ended or cleaned up")
     func slices() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
@@ -91,7 +74,7 @@ struct ControlStepTests {
         }
     }
 
-    @Test("receives two steps for each slice that no longer waits for a removed rate limit")
+    @Test("receives a step for each slice that no longer waits for a removed rate limit")
     func withoutRate() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
