@@ -12,8 +12,13 @@ enum CommitRelay {
 
     /// Starts to listen on a socket in a new folder, and returns the folder.
     ///
-    /// - Parameter folder: that of the server's socket.
-    static func start(before folder: String, _ reached: @escaping @Sendable (Step) -> Void) async throws -> String {
+    /// - Parameters:
+    ///   - folder: that of the server's socket.
+    ///   - idles: whether the server learns, before a step is reported, that its transaction is idle. A process that
+    ///     freezes between two round trips leaves it so, and the server ends such transactions.
+    static func start(before folder: String, idles: Bool, _ reached: @escaping @Sendable (Step) -> Void) async throws
+        -> String
+    {
         let own = FileManager.default.temporaryDirectory.appending(path: "relay-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -22,7 +27,7 @@ enum CommitRelay {
             .childChannelInitializer { client in
                 ClientBootstrap(group: client.eventLoop).connect(unixDomainSocketPath: folder + socketName)
                     .flatMapThrowing { server in
-                        let watch = TransactionWatch(client: client, server: server, reached: reached)
+                        let watch = TransactionWatch(client: client, server: server, idles: idles, reached: reached)
                         try client.pipeline.syncOperations.addHandler(
                             FrameHandler(startsUntyped: true, watch.takeFromClient) { server.close(promise: nil) })
                         try server.pipeline.syncOperations.addHandler(
@@ -48,7 +53,10 @@ private final class TransactionWatch {
 
     private let client: any Channel
     private let server: any Channel
+    private let idles: Bool
     private let reached: (Step) -> Void
+    /// Answers to our own Syncs, which the client must not see.
+    private var syncs = 0
     private var isExplicit = false
     private var bound = ""
     private var executions: [Execution] = []
@@ -56,8 +64,8 @@ private final class TransactionWatch {
     /// The frame that commits and what came behind it, until the statements before it are answered.
     private var held: [Frame] = []
 
-    init(client: any Channel, server: any Channel, reached: @escaping (Step) -> Void) {
-        (self.client, self.server, self.reached) = (client, server, reached)
+    init(client: any Channel, server: any Channel, idles: Bool, reached: @escaping (Step) -> Void) {
+        (self.client, self.server, self.idles, self.reached) = (client, server, idles, reached)
     }
 
     func takeFromClient(_ frame: Frame) {
@@ -89,6 +97,10 @@ private final class TransactionWatch {
     }
 
     func takeFromServer(_ frame: Frame) {
+        if syncs > 0, frame.type == UInt8(ascii: "Z") {
+            syncs -= 1
+            return
+        }
         client.writeAndFlush(frame.bytes, promise: nil)
         guard answered < executions.count else { return }
         switch frame.type {
@@ -109,7 +121,14 @@ private final class TransactionWatch {
     /// Lets the commit go once all statements are answered.
     private func release() {
         guard !held.isEmpty, answered == executions.count else { return }
-        if let step { reached(step) }
+        if let step {
+            // A Sync would commit a transaction without BEGIN.
+            if idles, isExplicit {
+                syncs += 1
+                server.writeAndFlush(Frame.sync, promise: nil)
+            }
+            reached(step)
+        }
         (isExplicit, executions, answered) = (false, [], 0)
         let frames = held
         held = []
@@ -144,6 +163,7 @@ private struct Frame {
     let type: UInt8
 
     static let flush = ByteBuffer(bytes: [UInt8(ascii: "H"), 0, 0, 0, 4])
+    static let sync = ByteBuffer(bytes: [UInt8(ascii: "S"), 0, 0, 0, 4])
 
     /// The first two strings of the body, each ended by a zero.
     var strings: (String, String) {

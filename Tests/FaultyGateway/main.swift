@@ -57,7 +57,7 @@ if !text.isEmpty && fault == nil {
 if let fault, let url = environment["CARILLON_DATABASE_URL"], let host = url.range(of: "?host="),
     let folder = url[host.upperBound...].removingPercentEncoding
 {
-    let relay = try await CommitRelay.start(before: folder) { fault.reached($0) }
+    let relay = try await CommitRelay.start(before: folder, idles: fault.signal == SIGSTOP) { fault.reached($0) }
     unsafe setenv("CARILLON_DATABASE_URL", url[..<host.upperBound] + relay, 1)
 }
 await GatewayProgram.runToEnd(steps: fault)
