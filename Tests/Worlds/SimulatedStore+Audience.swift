@@ -169,9 +169,14 @@ extension SimulatedStore {
         let owned = registrations.filter { row in
             row.app == message.app && row.stored.profile[.user].map { names.contains($0) } ?? false
         }
-        var query = range(of: owned, message, after, idsMax) {
+        let (read, isRead) = scanned(owned, of: names, message, after, idsMax)
+        let examined = read.prefix(idsMax)
+        let members = examined.filter {
             $0.stored.kind == message.kind && $0.isLive && message.audienceWanted.includes($0)
         }
+        var query = SimulatedAudienceQuery(
+            members: members.map(\.member), through: examined.last?.id.value ?? message.horizon.value,
+            isLast: isRead && examined.count < idsMax)
         guard after == 0 else { return query }
         for (number, name) in names.enumerated() {
             let all = owned.filter { $0.stored.profile[.user] == name && $0.id <= message.horizon }
@@ -186,6 +191,34 @@ extension SimulatedStore {
             }
         }
         return query
+    }
+
+    /// The rows of users by rising ids, read as the real store's `UserScan` reads them: a few of each user, then more of
+    /// those who may have more, until half a slice is together. And whether no user may have more.
+    private func scanned(
+        _ owned: [RegistrationRow], of names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int
+    ) -> (rows: [RegistrationRow], isRead: Bool) {
+        var open: [Int64?] = names.map { _ in after }
+        var rows: [RegistrationRow] = []
+        var places = Array(names.indices)
+        while true {
+            let rowsEach = max(4, (idsMax + places.count - 1) / max(1, places.count))
+            for place in places {
+                let own = owned.filter {
+                    $0.stored.profile[.user] == names[place] && $0.id.value > open[place] ?? .max
+                        && $0.id <= message.horizon
+                }.prefix(rowsEach)
+                rows += own
+                open[place] = own.count >= rowsEach ? own.last?.id.value : nil
+            }
+            rows.sort { $0.id < $1.id }
+            let reach = open.compactMap(\.self).min()
+            let reached = rows.filter { $0.id.value <= reach ?? .max }
+            guard reach != nil, places.count > 1, reached.count * 2 < idsMax else { return (reached, reach == nil) }
+            let left = open.indices.filter { open[$0] != nil }.sorted { (open[$0] ?? 0, $0) < (open[$1] ?? 0, $1) }
+            let areFew = left.count * 2 <= places.count
+            places = left.prefix(areFew ? left.count : max(1, places.count / 4)).sorted()
+        }
     }
 
     /// The rarest tag of `all`, or `any` together where those are rarer. Rows are counted up to a slice's worth.
