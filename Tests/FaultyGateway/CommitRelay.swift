@@ -40,7 +40,7 @@ enum CommitRelay {
     }
 }
 
-/// What the transaction of one connection has done so far. It lives on the connection's event loop.
+/// The statements of one connection's transaction so far. It lives on the connection's event loop.
 private final class TransactionWatch {
     /// A statement that was executed.
     private struct Execution {

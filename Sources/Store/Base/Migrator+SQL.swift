@@ -27,7 +27,7 @@ enum MigrationSQL {
         unprepared: "INSERT INTO schema_migrations (position, name, checksum) VALUES (:position, :name, :checksum)")
 
     /// Transactions that hold tables of this schema for longer than a time, oldest first, with their age in seconds.
-    /// What other roles do is null if this role may not see it.
+    /// The activity of other roles is null if this role may not see it.
     static let holders = Statement(
         unprepared: """
             SELECT l.pid, coalesce(nullif(a.application_name, ''), a.backend_type, ''), l.tables, coalesce(a.state, ''),
