@@ -54,7 +54,7 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER routes_lock_app BEFORE INSERT ON routes
-    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_lock_app();
+    FOR EACH ROW WHEN (NEW.provider = 1 /* apns */) EXECUTE FUNCTION routes_lock_app();
 
 -- Queries before it writes, because a conflict would cost an id.
 CREATE FUNCTION routes_add_sibling() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -68,9 +68,9 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER routes_add_sibling AFTER INSERT ON routes
-    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_add_sibling();
+    FOR EACH ROW WHEN (NEW.provider = 1 /* apns */) EXECUTE FUNCTION routes_add_sibling();
 
--- state: 1 active, 2 suspected, 3 retired. Removing a device removes its rows.
+-- Removing a device removes its rows.
 --
 -- Triggers below check the route. A foreign key checks each row by itself, with a statement and a lock of the same
 -- route each time. The key took a sixth of PostgreSQL's work for a new registration.
@@ -80,7 +80,7 @@ CREATE TABLE registrations (
     route_id     bigint      NOT NULL,
     provider     smallint    NOT NULL,
     kind         smallint    NOT NULL,
-    state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)),
+    state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)), -- 1 active, 2 suspected, 3 retired
     generation   integer     NOT NULL DEFAULT 1 CHECK (generation > 0),
     installation text        NOT NULL CHECK (octet_length(installation) BETWEEN 1 AND 256),
     token        bytea       NOT NULL CHECK (octet_length(token) BETWEEN 1 AND 4096),
@@ -107,13 +107,15 @@ CREATE TABLE registrations (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02);
 -- One token never belongs to two live registrations of one app. Hashed, because a token may be longer than an index row.
-CREATE UNIQUE INDEX registrations_live_token ON registrations (app_id, provider, sha256(token)) WHERE state < 3;
+CREATE UNIQUE INDEX registrations_live_token ON registrations (app_id, provider, sha256(token))
+    WHERE state < 3; -- 3 retired
 -- The planner walks an app's live registrations in id order.
-CREATE INDEX registrations_planning ON registrations (app_id, kind, id) INCLUDE (route_id) WHERE state < 3;
+CREATE INDEX registrations_planning ON registrations (app_id, kind, id) INCLUDE (route_id)
+    WHERE state < 3; -- 3 retired
 -- Devices are also found by user, tag and state. An index for each filter would cost every registration. Only users and
 -- tags have one, and the few registrations that are not active.
 CREATE INDEX registrations_of_user ON registrations (app_id, user_id, id) WHERE user_id IS NOT NULL;
-CREATE INDEX registrations_not_active ON registrations (app_id, state, id) WHERE state > 1;
+CREATE INDEX registrations_not_active ON registrations (app_id, state, id) WHERE state > 1; -- 1 active
 -- Each lease asks which of its members were tried in both environments: hardly any. In the row, that column follows all
 -- that a device reports of itself, which would have to be decoded for each member of each broadcast.
 CREATE INDEX registrations_compared ON registrations (id) WHERE environments_compared = generation;

@@ -12,8 +12,8 @@ CREATE TABLE messages (
     app_id           bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
     -- The format of its content and audience. A process plans and leases only formats that it knows.
     format           smallint    NOT NULL,
-    state            smallint    NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 7),
-    priority         smallint    NOT NULL CHECK (priority IN (1, 2)),
+    state            smallint    NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 7), -- as above
+    priority         smallint    NOT NULL CHECK (priority IN (1, 2)), -- 1 transactional, 2 bulk
     push_type        smallint    NOT NULL,
     -- The kind of token that the push type asks for.
     kind             smallint    NOT NULL,
@@ -63,7 +63,8 @@ CREATE TABLE messages (
     CONSTRAINT members_were_planned CHECK (members <= planned_members),
     CONSTRAINT audience_is_planned CHECK (audience IS NULL OR audience = planned_members),
     CONSTRAINT finished_message_is_complete
-        CHECK ((state = 6) = (finished_at IS NOT NULL) AND (state <> 6 OR (audience IS NOT NULL AND audience = members)))
+        CHECK ((state = 6) = (finished_at IS NOT NULL) -- 6 finished
+            AND (state <> 6 OR (audience IS NOT NULL AND audience = members))) -- 6 finished
 ) WITH (
     -- Only the last messages change, within their pages. A share of all messages ever sent would be reached once in
     -- years.
@@ -71,9 +72,9 @@ CREATE TABLE messages (
     autovacuum_vacuum_insert_scale_factor = 0.05);
 CREATE INDEX messages_of_app ON messages (app_id, id DESC);
 -- The index leaves out finished messages. They are nearly all messages, and are found without it.
-CREATE INDEX messages_by_state ON messages (app_id, state, id DESC) WHERE state <> 6;
+CREATE INDEX messages_by_state ON messages (app_id, state, id DESC) WHERE state <> 6; -- 6 finished
 -- Before a message is accepted, the app's unfinished messages of the same urgency are counted (decision 0042).
-CREATE INDEX messages_unfinished ON messages (app_id, priority) WHERE state < 6;
+CREATE INDEX messages_unfinished ON messages (app_id, priority) WHERE state < 6; -- 6 finished, 7 cancelled
 
 -- The content of a message and its audience, as JSON. Swept in bounded deletes, lowest id first (decision 0019).
 CREATE TABLE message_contents (
@@ -159,7 +160,7 @@ CREATE INDEX message_rates_of_app ON message_rates (app_id);
 -- The reasons for which pushes ended. state: a terminal state.
 CREATE TABLE message_reasons (
     message_id uuid     NOT NULL REFERENCES messages ON DELETE CASCADE,
-    state      smallint NOT NULL CHECK (state BETWEEN 1 AND 7),
+    state      smallint NOT NULL CHECK (state BETWEEN 1 AND 7), -- a terminal state
     reason     text     NOT NULL,
     count      bigint   NOT NULL CHECK (count > 0),
     PRIMARY KEY (message_id, state, reason)
@@ -171,7 +172,7 @@ CREATE TABLE message_reasons (
 CREATE TABLE message_provider_reasons (
     message_id uuid     NOT NULL REFERENCES messages ON DELETE CASCADE,
     provider   smallint NOT NULL,
-    state      smallint NOT NULL CHECK (state BETWEEN 1 AND 7),
+    state      smallint NOT NULL CHECK (state BETWEEN 1 AND 7), -- a terminal state
     reason     text     NOT NULL,
     count      bigint   NOT NULL CHECK (count > 0),
     PRIMARY KEY (message_id, provider, state, reason)

@@ -16,7 +16,7 @@ CREATE TABLE parcels (
     -- The service of the topic: 0 app, 1 voip, 2 complication, 3 file provider. A credential covers a route and a
     -- service.
     service       smallint    NOT NULL DEFAULT 0 CHECK (service BETWEEN 0 AND 3),
-    priority      smallint    NOT NULL CHECK (priority IN (1, 2)),
+    priority      smallint    NOT NULL CHECK (priority IN (1, 2)), -- 1 transactional, 2 bulk
     state         smallint    NOT NULL DEFAULT 1,
     -- Each lease raises epoch; each settle of a lease raises settles.
     epoch         integer     NOT NULL DEFAULT 0,
@@ -68,8 +68,8 @@ CREATE TABLE parcels (
     CONSTRAINT bitmap_says_the_same CHECK (coalesce(bit_count(settled), 0) = member_count - pending),
     CONSTRAINT members_stay_small CHECK (octet_length(members) <= 8 * member_count + 1),
     CONSTRAINT leased_has_owner CHECK (
-        (state IN (1, 3, 4) AND owner IS NULL AND lease_until IS NULL)
-        OR (state = 2 AND owner IS NOT NULL AND lease_until IS NOT NULL)),
+        (state IN (1, 3, 4) AND owner IS NULL AND lease_until IS NULL) -- 1 ready, 3 on hold, 4 rate-limited
+        OR (state = 2 /* leased */ AND owner IS NOT NULL AND lease_until IS NOT NULL)),
     CONSTRAINT origin_is_complete CHECK (
         num_nonnulls(origin_route_id, origin_generation, origin_reason, origin_as_of, origin_until) IN (0, 5))
 ) WITH (
@@ -78,16 +78,17 @@ CREATE TABLE parcels (
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 4000,
     toast.autovacuum_vacuum_cost_delay = 0, toast.vacuum_truncate = off);
 -- A lease takes the first due parcel of a route and service.
-CREATE INDEX parcels_claim ON parcels (route_id, service, priority, due_at, id) WHERE state = 1;
+CREATE INDEX parcels_claim ON parcels (route_id, service, priority, due_at, id) WHERE state = 1; -- 1 ready
 -- Parcels whose leases expired twice are leased in quarantine. Each poll asks which routes have one.
-CREATE INDEX parcels_lapsed ON parcels (route_id, service, priority, due_at, id) WHERE state = 1 AND lapses >= 2;
+CREATE INDEX parcels_lapsed ON parcels (route_id, service, priority, due_at, id)
+    WHERE state = 1 /* ready */ AND lapses >= 2;
 -- Each poll asks which routes and services have a due parcel that this program can send. The format comes before the
 -- time, so that the query costs no more while a hundred thousand parcels wait for a newer program.
-CREATE INDEX parcels_ready ON parcels (route_id, service, format, priority, due_at) WHERE state = 1;
-CREATE INDEX parcels_leases ON parcels (lease_until) WHERE state = 2;
-CREATE INDEX parcels_on_hold ON parcels (message_id, id) WHERE state = 3;
+CREATE INDEX parcels_ready ON parcels (route_id, service, format, priority, due_at) WHERE state = 1; -- 1 ready
+CREATE INDEX parcels_leases ON parcels (lease_until) WHERE state = 2; -- 2 leased
+CREATE INDEX parcels_on_hold ON parcels (message_id, id) WHERE state = 3; -- 3 on hold
 -- The next parcel of a message on a route, and the routes on which the message has any.
-CREATE INDEX parcels_rate_limited ON parcels (message_id, route_id, due_at, id) WHERE state = 4;
+CREATE INDEX parcels_rate_limited ON parcels (message_id, route_id, due_at, id) WHERE state = 4; -- 4 rate-limited
 CREATE INDEX parcels_of_message ON parcels (message_id);
 
 -- The result of each settle for its members: one row for each way in which they ended, or continued after an attempt.
@@ -103,7 +104,7 @@ CREATE TABLE push_history (
     settle       integer     NOT NULL,
     place        smallint    NOT NULL,
     route_id     bigint      NOT NULL,
-    state        smallint    NOT NULL CHECK (state BETWEEN 0 AND 7),
+    state        smallint    NOT NULL CHECK (state BETWEEN 0 AND 7), -- 0 continues, else a terminal state
     reason       text        NOT NULL,
     attempts     smallint    NOT NULL,
     at           timestamptz NOT NULL,

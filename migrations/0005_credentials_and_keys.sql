@@ -1,7 +1,7 @@
 -- Proofs of the gateway to providers, and of clients to the gateway. Secrets are sealed: AES-256-GCM under the master
 -- key.
 
--- state: 1 staged, 2 active, 3 retired. facts holds no secret.
+-- facts holds no secret.
 -- A slot is (app, provider, environment, set of topics, sorted); it has at most one active credential.
 CREATE TABLE credentials (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -12,12 +12,13 @@ CREATE TABLE credentials (
     topics       text[]      NOT NULL DEFAULT '{}',
     facts        jsonb       NOT NULL DEFAULT '{}',
     sealed       bytea       NOT NULL,
-    state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)),
+    state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)), -- 1 staged, 2 active, 3 retired
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     activated_at timestamptz,
     retired_at   timestamptz
 );
-CREATE UNIQUE INDEX credentials_one_active ON credentials (app_id, provider, environment, topics) WHERE state = 2;
+CREATE UNIQUE INDEX credentials_one_active ON credentials (app_id, provider, environment, topics)
+    WHERE state = 2; -- 2 active
 
 -- A credential that the provider refused: no process leases for it before `until`. Announced by NOTIFY.
 CREATE TABLE lane_blocks (

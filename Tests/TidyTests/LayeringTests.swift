@@ -22,6 +22,20 @@ struct ProjectTests {
         }
     }
 
+    @Test("names each state of its migrations on the same line")
+    func migrations() throws {
+        let files = try Project.pages().filter { $0.hasSuffix(".sql") }
+        #expect(files.count > 3)
+        for file in files {
+            let lines = try Project.text(file).split(separator: "\n", omittingEmptySubsequences: false)
+            for (place, line) in lines.enumerated() where line.contains(Self.stateNumber) {
+                #expect(line.contains("--") || line.contains("/*"), "\(file):\(place + 1): a state is a number")
+            }
+        }
+    }
+
+    private static var stateNumber: Regex<Substring> { /\b(?:state|provider) *(?:=|<>|<|>|IN|BETWEEN) *\(?[0-9]/ }
+
     private func layering() throws -> Layering {
         Layering(manifest: try Project.manifest(), files: try Project.files())
     }
