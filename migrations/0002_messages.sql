@@ -7,9 +7,12 @@
 -- state: 1 accepted, 2 scheduled, 3 planning, 4 sending, 5 paused, 6 finished, 7 cancelled.
 -- priority: 1 transactional, 2 bulk.
 -- badge_change: 0 none, 1 plus one, 2 to badge_value.
+--
+-- Triggers stand for the foreign keys between apps, messages, parcels and message_providers. A foreign key checks each
+-- row by itself, with a statement and a lock each time, and these rows are written for each push to one device.
 CREATE TABLE messages (
     id               uuid        PRIMARY KEY,
-    app_id           bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    app_id           bigint      NOT NULL,
     -- The format of its content and audience. A process plans and leases only formats that it knows.
     format           smallint    NOT NULL,
     state            smallint    NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 7), -- as above
@@ -75,6 +78,29 @@ CREATE INDEX messages_of_app ON messages (app_id, id DESC);
 CREATE INDEX messages_by_state ON messages (app_id, state, id DESC) WHERE state <> 6; -- 6 finished
 -- Before a message is accepted, the app's unfinished messages of the same urgency are counted (decision 0042).
 CREATE INDEX messages_unfinished ON messages (app_id, priority) WHERE state < 6; -- 6 finished, 7 cancelled
+
+-- The app is locked until the transaction ends.
+CREATE FUNCTION messages_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT app_id FROM inserted) AS named
+        WHERE (SELECT id FROM apps WHERE id = named.app_id FOR KEY SHARE) IS NULL
+    ) THEN
+        RAISE foreign_key_violation USING MESSAGE = 'a new message names an app that does not exist',
+            SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'messages_app_id_fkey';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER messages_inserted AFTER INSERT ON messages REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION messages_inserted();
+
+CREATE FUNCTION apps_deleted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    DELETE FROM messages WHERE app_id = ANY (ARRAY(SELECT id FROM deleted));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER apps_deleted AFTER DELETE ON apps REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION apps_deleted();
 
 -- The content of a message and its audience, as JSON. Swept in bounded deletes, lowest id first (decision 0019).
 CREATE TABLE message_contents (
@@ -180,8 +206,9 @@ CREATE TABLE message_provider_reasons (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.05);
 
+-- Whoever writes a row holds its message's row. A trigger deletes it with the message (0003).
 CREATE TABLE message_providers (
-    message_id   uuid     NOT NULL REFERENCES messages ON DELETE CASCADE,
+    message_id   uuid     NOT NULL,
     provider     smallint NOT NULL,
     accepted     bigint   NOT NULL,
     rejected     bigint   NOT NULL,

@@ -8,7 +8,7 @@
 -- rate). The indexes that leases search hold only ready parcels.
 CREATE TABLE parcels (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    message_id    uuid        NOT NULL REFERENCES messages ON DELETE CASCADE,
+    message_id    uuid        NOT NULL,
     app_id        bigint      NOT NULL,
     route_id      bigint      NOT NULL,
     -- The format of the message.
@@ -60,7 +60,6 @@ CREATE TABLE parcels (
     suppressed    integer     NOT NULL DEFAULT 0,
     cancelled     integer     NOT NULL DEFAULT 0,
     gave_up       integer     NOT NULL DEFAULT 0,
-    FOREIGN KEY (route_id, app_id) REFERENCES routes (id, app_id) ON DELETE CASCADE,
     CONSTRAINT parcel_counts_are_not_negative CHECK (
         least(handed_over, accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up) >= 0),
     CONSTRAINT parcel_adds_up CHECK (member_count = pending + handed_over
@@ -90,6 +89,40 @@ CREATE INDEX parcels_on_hold ON parcels (message_id, id) WHERE state = 3; -- 3 o
 -- The next parcel of a message on a route, and the routes on which the message has any.
 CREATE INDEX parcels_rate_limited ON parcels (message_id, route_id, due_at, id) WHERE state = 4; -- 4 rate-limited
 CREATE INDEX parcels_of_message ON parcels (message_id);
+
+-- The messages and the routes are locked until the transaction ends. Plans are made once, maybe while the tables are
+-- empty, so they must not read whole tables.
+CREATE FUNCTION parcels_inserted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT message_id FROM inserted) AS named
+        WHERE (SELECT id FROM messages WHERE id = named.message_id FOR KEY SHARE) IS NULL
+    ) OR EXISTS (
+        SELECT FROM (SELECT DISTINCT route_id, app_id FROM inserted) AS named
+        WHERE (SELECT id FROM routes WHERE id = named.route_id AND app_id = named.app_id FOR KEY SHARE) IS NULL
+    ) THEN
+        RAISE foreign_key_violation USING
+            MESSAGE = 'a new parcel names a message that does not exist, or a route that its app does not have',
+            SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'parcels_message_id_route_id_fkey';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER parcels_inserted AFTER INSERT ON parcels REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION parcels_inserted();
+
+CREATE FUNCTION messages_deleted() RETURNS trigger LANGUAGE plpgsql
+    SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    ids CONSTANT uuid[] := ARRAY(SELECT id FROM deleted ORDER BY id);
+BEGIN
+    IF cardinality(ids) > 0 THEN
+        DELETE FROM parcels WHERE message_id = ANY (ids);
+        DELETE FROM message_providers WHERE message_id = ANY (ids);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER messages_deleted AFTER DELETE ON messages REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION messages_deleted();
 
 -- The result of each settle for its members: one row for each way in which they ended, or continued after an attempt.
 -- The settle's transaction writes it. Failure lists and the history of one push are read from here; nothing is counted

@@ -64,12 +64,12 @@ enum AppRemovalSQL {
         "app_removal_credentials",
         "DELETE FROM credentials WHERE id = ANY (ARRAY(SELECT id FROM credentials WHERE app_id = :app LIMIT :limit))")
 
-    static let routes = Statement(
+    private static let routes = Statement(
         "app_removal_routes",
         "DELETE FROM routes WHERE id = ANY (ARRAY(SELECT id FROM routes WHERE app_id = :app LIMIT :limit))")
 
-    /// The steps before the routes.
-    static let steps = [plans, parcels, messages, registrations, feedback, idempotencyKeys, credentials]
+    /// The steps before the app itself.
+    static let steps = [plans, parcels, messages, registrations, feedback, idempotencyKeys, credentials, routes]
 
     /// Rows that races left behind go with it.
     static let app = Statement("app_removal_app", "DELETE FROM apps WHERE id = :app AND deleted_at IS NOT NULL")

@@ -4,8 +4,6 @@ import Postgres
 struct AppRemover: Sendable {
     /// The rows of one table per call.
     static let rowsMax: Int64 = 2_000
-    /// Deleting a route searches for parcels that name it, without an index.
-    static let routesMax: Int64 = 20
 
     let pool: PostgresPool
 
@@ -19,11 +17,10 @@ struct AppRemover: Sendable {
             try await pool.transaction { transaction throws(PostgresError) -> Int in
                 let claimed = try await transaction.run([Query(PlannerSQL.throughKeys), Query(AppRemovalSQL.claim)])[1]
                 guard let app = try claimed.first(Int64.init) else { return 0 }
-                let steps = AppRemovalSQL.steps.map { ($0, Self.rowsMax) } + [(AppRemovalSQL.routes, Self.routesMax)]
-                for (step, rowsMax) in steps {
+                for step in AppRemovalSQL.steps {
                     let query = Query(step) {
                         $0.int64("app", app)
-                        $0.int64("limit", rowsMax)
+                        $0.int64("limit", Self.rowsMax)
                     }
                     let count = try await transaction.run(query).affectedRows
                     if count > 0 { return count }
