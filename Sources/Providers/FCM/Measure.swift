@@ -12,27 +12,34 @@ struct FCMMeasure: Equatable, Sendable {
     ///   - message: the message, with a stand-in for each badge.
     ///   - isTemplate: its texts may have marks of placeholders.
     init(_ message: JSONObject, isTemplate: Bool) {
-        let notification = ["notification"]
-        let shared = ["data"]
-        let parts: [(own: [[String]], count: [String])] = [
-            (
-                [["android", "notification"], Self.given(["android", "data"], in: message) ?? shared],
-                ["android", "notification", "notification_count"]
-            ),
-            ([["apns", "payload"], shared], ["apns", "payload", "aps", "badge"]),
-            ([["webpush", "notification"], Self.given(["webpush", "data"], in: message) ?? shared], []),
-        ]
-        for (platform, part) in parts.enumerated() {
-            for path in [notification] + part.own { add(path, of: message, to: platform, isTemplate) }
-            guard !part.count.isEmpty, Self.value(part.count, in: message) == FCMMessageCompiler.standIn else {
-                continue
+        for (platform, part) in Self.parts.enumerated() {
+            // A platform's own data replaces the common one.
+            let data = part.data.flatMap { Self.value($0, in: message) } ?? message["data"]
+            for value in [message["notification"], Self.value(part.own, in: message), data] {
+                add(value, to: platform, isTemplate)
             }
+            guard let count = part.count, Self.value(count, in: message) == FCMMessageCompiler.standIn else { continue }
             fixedBytes[platform] += FCMLimits.badgeDigitsMax - FCMMessageCompiler.standIn.bytes.count
         }
     }
 
-    private mutating func add(_ path: [String], of message: JSONObject, to platform: Int, _ isTemplate: Bool) {
-        guard let value = Self.value(path, in: message), !value.isNull else { return }
+    private struct Part {
+        let own: JSONPointer
+        let data: JSONPointer?
+        let count: JSONPointer?
+    }
+
+    /// The members that count on Android, Apple's devices and the web.
+    private static let parts = [
+        Part(
+            own: .root / "android" / "notification", data: .root / "android" / "data",
+            count: .root / "android" / "notification" / "notification_count"),
+        Part(own: .root / "apns" / "payload", data: nil, count: .root / "apns" / "payload" / "aps" / "badge"),
+        Part(own: .root / "webpush" / "notification", data: .root / "webpush" / "data", count: nil),
+    ]
+
+    private mutating func add(_ value: JSONValue?, to platform: Int, _ isTemplate: Bool) {
+        guard let value, !value.isNull else { return }
         guard isTemplate else {
             fixedBytes[platform] += value.bytes.count
             return
@@ -42,13 +49,9 @@ struct FCMMeasure: Equatable, Sendable {
         for (place, count) in zip(text.places, text.occurrences) { occurrences[platform][place, default: 0] += count }
     }
 
-    private static func value(_ path: [String], in message: JSONObject) -> JSONValue? {
-        JSONValue.object(message).value(at: JSONPointer(tokens: path))
-    }
-
-    /// Returns the path if the message has it: a platform's own data replaces the common one.
-    private static func given(_ path: [String], in message: JSONObject) -> [String]? {
-        value(path, in: message).flatMap { $0.isNull ? nil : path }
+    /// nil: the message has no such member, or null.
+    private static func value(_ path: JSONPointer, in message: JSONObject) -> JSONValue? {
+        JSONValue.object(message).value(at: path).flatMap { $0.isNull ? nil : $0 }
     }
 
     /// The size for the platform with the most bytes, with nothing in the placeholders.

@@ -132,12 +132,16 @@ extension FCMMessageCompiler {
     }
 
     private func isGiven(_ path: [String]) -> Bool {
-        guard let value = JSONValue.object(patch).value(at: JSONPointer(tokens: path)) else { return false }
+        guard !patch.isEmpty, let value = JSONValue.object(patch).value(at: JSONPointer(tokens: path)) else {
+            return false
+        }
         return !value.isNull
     }
 
     private func isFilled(_ path: [String]) -> Bool {
-        guard let object = JSONValue.object(patch).value(at: JSONPointer(tokens: path))?.object else { return false }
+        guard !patch.isEmpty,
+            let object = JSONValue.object(patch).value(at: JSONPointer(tokens: path))?.object
+        else { return false }
         return object.members.contains { !$0.value.isNull }
     }
 }
@@ -165,7 +169,8 @@ extension FCMMessageCompiler {
         base["android"] = .object(android(showing))
         base["apns"] = .object(apns(showing, text))
         base["webpush"] = .object(webpush(showing))
-        var message = JSONValue.object(base).mergePatched(with: .object(patch)).object ?? JSONObject()
+        var message =
+            patch.isEmpty ? base : JSONValue.object(base).mergePatched(with: .object(patch)).object ?? JSONObject()
         finish(&message)
         return message
     }
