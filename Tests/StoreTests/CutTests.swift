@@ -89,6 +89,18 @@ struct CutTests {
         }
     }
 
+    @Test("are planned instead once the group has as many members as one transaction may lock")
+    func groupTooLarge() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            let names = (1...100).map { "i\($0)" }
+            let fit = UInt64(CutMessage.groupMembersMax / names.count)
+            let group = try (1...fit + 2).map { try message(world, $0, to: $0 == fit + 2 ? ["i1"] : names) }
+            let replies = try await cut(world, group).replies.map { try $0.get() }
+            #expect(replies == Array(repeating: .cut, count: Int(fit)) + [.planned, .planned])
+        }
+    }
+
     @Test("stay ready for any process if their lane can't send")
     func leftReady() async throws {
         try await withStores { world in
