@@ -47,10 +47,11 @@ package struct DeliveryService: Sendable {
         await lanes.drain()
     }
 
-    /// Handles messages that this process accepted.
-    package func accepted(_ messages: [NewMessage]) {
-        for message in messages where message.dueAt == nil {
-            engine.fresh.store(message.id, ContentCache.Content(format: message.format, bytes: message.content))
+    /// Handles messages that this process accepted together.
+    package func accepted(_ messages: [CheckedMessage]) {
+        // The forms of a list are incomplete: its records share one check.
+        if messages.count == 1, messages[0].message.dueAt == nil {
+            engine.accepted.store(messages[0].compiled, contentBytes: messages[0].message.content.count)
         }
         planner.notify()
     }

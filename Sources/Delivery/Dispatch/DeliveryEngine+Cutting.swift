@@ -57,7 +57,9 @@ extension DeliveryEngine {
     ) async {
         var known: [MessageID: DirectMessage] = [:]  // lookup only
         for message in messages { known[message.cut.message.id] = message }
-        if !result.ready.isEmpty { keepContents(of: messages) }
+        if !result.ready.isEmpty {
+            for message in messages { accepted.store(message.compiled, contentBytes: message.cut.message.content.count) }
+        }
         var cuts: [CutParcels] = []
         for lease in result.leases {
             let compiled = lease.parcels.compactMap { parcel in
@@ -72,12 +74,6 @@ extension DeliveryEngine {
         }
         take(.cut(id, cuts))
         if !result.ready.isEmpty { take(.planned(result.ready)) }
-    }
-
-    private func keepContents(of messages: [DirectMessage]) {
-        for message in messages.map(\.cut.message) {
-            fresh.store(message.id, ContentCache.Content(format: message.format, bytes: message.content))
-        }
     }
 }
 

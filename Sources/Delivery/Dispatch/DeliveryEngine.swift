@@ -14,7 +14,7 @@ package actor DeliveryEngine {
     let process: ProcessID
     let messageCache: CompiledMessageCache
     /// The contents of messages accepted by this process a moment ago.
-    nonisolated let fresh = ContentCache()
+    nonisolated let accepted = AcceptedMessages()
     let lanes: LanePool
     let steps: (any StepListener)?
     let log: Logger
@@ -45,7 +45,7 @@ package actor DeliveryEngine {
     ) {
         (self.stores, self.lanes, self.settings, self.process, self.steps) = (stores, lanes, settings, process, steps)
         self.log = log
-        messageCache = CompiledMessageCache(store: stores.messages, fresh: fresh)
+        messageCache = CompiledMessageCache(store: stores.messages, accepted: accepted)
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
     }
 

@@ -16,7 +16,7 @@ package struct CompiledMessage: Sendable {
     private let forms: [(provider: Provider, form: Form)]
     /// The providers for which an earlier record of the same list stands in.
     private let checkedBefore: [Provider]
-    private let id: MessageID
+    let id: MessageID
     /// The content with marks in the place of placeholders.
     private let content: MessageContent
     /// The fault of a template, for which no provider has a form; nil: it has none.

@@ -20,12 +20,12 @@ actor CompiledMessageCache {
     private static let cachedMax = 256
 
     private let store: MessageStore
-    private let fresh: ContentCache
+    private let accepted: AcceptedMessages
     /// The messages in order of use, the most recent last.
     private var cached: [CachedMessage] = []
 
-    init(store: MessageStore, fresh: ContentCache) {
-        (self.store, self.fresh) = (store, fresh)
+    init(store: MessageStore, accepted: AcceptedMessages) {
+        (self.store, self.accepted) = (store, accepted)
     }
 
     /// Returns the messages of leased parcels, one for each, in their order. Missing ones are read together.
@@ -35,7 +35,7 @@ actor CompiledMessageCache {
         var known: [MessageID: Result<CachedMessage, StoreFault>] = [:]  // lookup only
         var missing: [MessageID] = []
         for parcel in parcels where known[parcel.message] == nil && !missing.contains(parcel.message) {
-            if let message = used(parcel.message) ?? accepted(parcel.message) {
+            if let message = used(parcel.message) ?? fresh(parcel.message) {
                 known[parcel.message] = .success(message)
             } else {
                 missing.append(parcel.message)
@@ -69,16 +69,12 @@ actor CompiledMessageCache {
         cached.append(message)
     }
 
-    private func accepted(_ id: MessageID) -> CachedMessage? {
-        fresh.content(of: id).map { Self.compile($0.bytes, format: $0.format, id) }
+    private func fresh(_ id: MessageID) -> CachedMessage? {
+        accepted.message(id).map { CachedMessage(id: id, compiled: $0) }
     }
 
     private static func compile(_ stored: StoredMessage) -> CachedMessage {
-        compile(stored.content, format: stored.format, stored.id)
-    }
-
-    private static func compile(_ bytes: [UInt8], format: Int16, _ id: MessageID) -> CachedMessage {
-        let content = try? StoredContent.decode(bytes, format: format)
-        return CachedMessage(id: id, compiled: content.map { CompiledMessage($0, message: id) })
+        let content = try? StoredContent.decode(stored.content, format: stored.format)
+        return CachedMessage(id: stored.id, compiled: content.map { CompiledMessage($0, message: stored.id) })
     }
 }

@@ -5,6 +5,12 @@ import Model
 import Reactor
 import Store
 
+/// A message whose content every provider concerned could take.
+package struct CheckedMessage: Sendable {
+    package internal(set) var message: NewMessage
+    let compiled: CompiledMessage
+}
+
 /// Accepts messages: checks that every provider could take them, writes them durably, wakes the planner.
 package struct MessageIntake: Sendable {
     /// A message that names more receivers than this is a bulk message.
@@ -16,11 +22,11 @@ package struct MessageIntake: Sendable {
     private let reached = ReachedProviders()
     private let steps: (any StepListener)?
     /// Called with committed messages that wait for a planner or for their time.
-    private let accepted: @Sendable ([NewMessage]) -> Void
+    private let accepted: @Sendable ([CheckedMessage]) -> Void
 
     package init(
         store: MessageStore, backlog: BacklogBounds, direct: DirectMessages, steps: (any StepListener)?,
-        accepted: @escaping @Sendable ([NewMessage]) -> Void
+        accepted: @escaping @Sendable ([CheckedMessage]) -> Void
     ) {
         (self.store, self.direct) = (store, direct)
         self.backlog = BacklogCache(bounds: backlog)
@@ -149,11 +155,10 @@ package struct MessageIntake: Sendable {
                 case nil: break
                 }
             }
-            let new = messages.map(\.message)
-            let outcome = try await store.accept(new)
+            let outcome = try await store.accept(messages.map(\.message))
             if outcome == .accepted {
                 steps?.reached(.messageCommitted)
-                accepted(new)
+                accepted(messages)
             }
             return reply(to: outcome, ids: ids, request.state)
         }
@@ -167,7 +172,7 @@ package struct MessageIntake: Sendable {
         let direct = DirectMessage(cut: cut, compiled: message.compiled)
         switch await self.direct.accept(direct) {
         case .success(.planned):
-            accepted([message.message])
+            accepted([message])
             return .planned
         case .success(let reply): return reply
         case .failure(.contended): return nil
@@ -187,12 +192,6 @@ package struct MessageIntake: Sendable {
         case .replayed(let bytes): .replayed(bytes)
         case .mismatch: .mismatch
         }
-    }
-
-    /// A message whose content every provider concerned could take.
-    private struct CheckedMessage {
-        var message: NewMessage
-        let compiled: CompiledMessage
     }
 
     private struct FaultyContent: Error {
