@@ -1,4 +1,6 @@
+import Basis
 import JSON
+import Model
 
 /// The result of an import, read from the lines of the answer.
 package struct ImportOutcome {
@@ -26,7 +28,7 @@ package struct ImportOutcome {
 
     /// Quotes a path as one word of a shell.
     private static func quoted(_ path: String) -> String {
-        let isPlain = path.utf8.allSatisfy { $0.isLetterOrDigit || "-./_".utf8.contains($0) }
+        let isPlain = path.utf8.allSatisfy { $0.isLetter || $0.isDigit || "-./_".utf8.contains($0) }
         return isPlain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"
     }
 
@@ -56,7 +58,7 @@ package struct ImportOutcome {
                     + "already imported change nothing")
         }
         if !isJSON {
-            let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { name in
+            let changes = RegistrationChange.allCases.map(\.rawValue).compactMap { name in
                 last.count(name) > 0 ? "\(last.count(name)) \(name)" : nil
             }
             let kinds = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")

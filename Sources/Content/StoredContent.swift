@@ -13,21 +13,20 @@ package enum StoredContent {
     package static let knownFormats = [format]
 
     package static func encode(_ content: MessageContent) -> [UInt8] {
-        var writer = JSONWriter(capacity: 512)
-        writer.beginObject()
+        JSONWriter.body(capacity: 512) { write(content, to: &$0) }
+    }
+
+    private static func write(_ content: MessageContent, to writer: inout JSONWriter) {
         writer.member("push_type", content.options.pushType.rawValue)
         if let notification = content.notification {
-            writer.name("notification")
-            write(notification, to: &writer)
+            writer.object("notification") { write(notification, to: &$0) }
         }
         if !content.localizations.isEmpty {
-            writer.name("localizations")
-            writer.beginObject()
-            for localization in content.localizations {
-                writer.name(localization.locale)
-                write(localization.text, to: &writer)
+            writer.object("localizations") { writer in
+                for localization in content.localizations {
+                    writer.object(localization.locale) { write(localization.text, to: &$0) }
+                }
             }
-            writer.endObject()
         }
         switch content.badge {
         case .none: break
@@ -36,34 +35,24 @@ package enum StoredContent {
         }
         writer.optionalMember("sound", content.sound)
         if !content.data.isEmpty {
-            writer.name("data")
-            writer.beginObject()
-            for member in content.data {
-                writer.name(member.name)
-                writer.raw(member.json.bytes)
+            writer.object("data") {
+                for member in content.data { $0.member(member.name, raw: member.json.bytes) }
             }
-            writer.endObject()
         }
         if let priority = content.options.priority { writer.member("priority", priority.rawValue) }
         if let seconds = content.options.ttlSeconds { writer.member("ttl_seconds", seconds) }
         writer.optionalMember("collapse_id", content.options.collapseID)
         for provider in Provider.allCases {
-            guard let text = content.overrides[provider] else { continue }
-            writer.name(provider.name)
-            writer.raw(text.bytes)
+            if let text = content.overrides[provider] { writer.member(provider.name, raw: text.bytes) }
         }
         if content.options.isDryRun { writer.member("dry_run", true) }
         if content.isTemplate { writer.member("template", true) }
-        writer.endObject()
-        return writer.bytes
     }
 
     private static func write(_ text: NotificationText, to writer: inout JSONWriter) {
-        writer.beginObject()
         writer.optionalMember("title", text.title)
         writer.optionalMember("subtitle", text.subtitle)
         writer.optionalMember("body", text.body)
-        writer.endObject()
     }
 
     /// Throws on an unknown format, and on bytes that `encode` did not write.
@@ -116,7 +105,7 @@ package enum StoredContentFault: Error, Equatable, Sendable {
 }
 
 extension JSONWriter {
-    package mutating func optionalMember(_ name: String, _ text: String?) {
+    fileprivate mutating func optionalMember(_ name: String, _ text: String?) {
         if let text { member(name, text) }
     }
 }

@@ -58,9 +58,9 @@ package struct JSONWriter: Sendable {
             for element in elements { self.value(element) }
             endArray()
         case .object(let object):
-            beginObject()
-            for member in object.members { self.member(member.name, member.value) }
-            endObject()
+            self.object { writer in
+                for member in object.members { writer.member(member.name, member.value) }
+            }
         }
     }
 
@@ -95,6 +95,11 @@ extension JSONWriter {
     package mutating func member(_ name: String, _ claim: Bool) {
         self.name(name)
         bool(claim)
+    }
+
+    package mutating func member(_ name: String, raw json: [UInt8]) {
+        self.name(name)
+        raw(json)
     }
 
     package mutating func member(_ name: String, _ value: JSONValue) {

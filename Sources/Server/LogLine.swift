@@ -71,17 +71,16 @@ package struct LogLine {
     }
 
     private var json: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("time", RFC3339.format(time))
-        writer.member("level", level.rawValue)
-        for (name, text) in [("label", label), ("module", module), ("message", message)] {
-            writer.name(name)
-            writer.raw(Self.quoted(text))
+        JSONWriter.body { writer in
+            writer.member("time", RFC3339.format(time))
+            writer.member("level", level.rawValue)
+            for (name, text) in [("label", label), ("module", module), ("message", message)] {
+                writer.member(name, raw: Self.quoted(text))
+            }
+            for (name, value) in metadata {
+                Self.write(Self.ownNames.contains(name) ? name + "_" : name, value, &writer)
+            }
         }
-        for (name, value) in metadata { Self.write(Self.ownNames.contains(name) ? name + "_" : name, value, &writer) }
-        writer.endObject()
-        return writer.bytes
     }
 
     private static func write(_ name: String, _ value: Logger.MetadataValue, _ writer: inout JSONWriter) {
@@ -101,9 +100,9 @@ package struct LogLine {
             for element in elements { write(element, &writer) }
             writer.endArray()
         case .dictionary(let members):
-            writer.beginObject()
-            for (name, value) in members.sorted(by: { $0.key < $1.key }) { write(name, value, &writer) }
-            writer.endObject()
+            writer.object {
+                for (name, value) in members.sorted(by: { $0.key < $1.key }) { write(name, value, &$0) }
+            }
         }
     }
 

@@ -153,21 +153,19 @@ struct SimulatorReady {
     var tokenURL: String { fcmURL + "/token" }
 
     var json: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("apns_production_url", apnsURL)
-        writer.member("apns_sandbox_url", sandboxURL)
-        writer.member("fcm_url", fcmURL)
-        writer.member("oauth_token_url", tokenURL)
-        writer.member("ca_file", whole(files.authority))
-        writer.member("apns_key_file", whole(files.key))
-        writer.member("apns_key_id", SimulatorIdentities.keyID)
-        writer.member("apns_team_id", SimulatorIdentities.teamID)
-        writer.member("apns_certificate_file", whole(files.certificate))
-        writer.member("fcm_service_account_file", whole(files.account))
-        writer.member("fcm_project_id", projectID)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body {
+            $0.member("apns_production_url", apnsURL)
+            $0.member("apns_sandbox_url", sandboxURL)
+            $0.member("fcm_url", fcmURL)
+            $0.member("oauth_token_url", tokenURL)
+            $0.member("ca_file", whole(files.authority))
+            $0.member("apns_key_file", whole(files.key))
+            $0.member("apns_key_id", SimulatorIdentities.keyID)
+            $0.member("apns_team_id", SimulatorIdentities.teamID)
+            $0.member("apns_certificate_file", whole(files.certificate))
+            $0.member("fcm_service_account_file", whole(files.account))
+            $0.member("fcm_project_id", projectID)
+        }
     }
 
     /// The absolute path, which can be used from any folder.

@@ -16,89 +16,58 @@ package enum TokenView: Sendable {
 /// Registrations as the API shows them.
 package enum DeviceAnswer {
     package static func body(_ device: DeviceRecord, _ view: TokenView = .masked) -> [UInt8] {
-        var writer = JSONWriter(capacity: 512)
-        writer.beginObject()
-        writeMembers(of: device, view, to: &writer)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body(capacity: 512) { writeMembers(of: device, view, to: &$0) }
     }
 
     package static func page(_ devices: [DeviceRecord], next: String?, _ view: TokenView = .masked) -> [UInt8] {
-        JSONWriter.page(devices, next: next, capacity: 16_384) { writer, device in
-            writeMembers(of: device, view, to: &writer)
-        }
+        JSONWriter.page(devices, next: next, capacity: 16_384) { writeMembers(of: $1, view, to: &$0) }
     }
 
     /// The holder of each token of a list, with the token's place in it, and the places of tokens without a holder.
     package static func holders(
         _ found: [(place: Int, device: DeviceRecord)], of count: Int, _ view: TokenView = .masked
     ) -> [UInt8] {
-        var writer = JSONWriter(capacity: 16_384)
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for (place, device) in found {
-            writer.beginObject()
-            writer.member("index", place)
-            writeMembers(of: device, view, to: &writer)
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.name("unknown")
-        writer.beginArray()
         let known = Set(found.map(\.place))
-        for place in 0..<count where !known.contains(place) { writer.integer(Int64(place)) }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
+        return JSONWriter.body(capacity: 16_384) { writer in
+            writer.objects("items", found) { writer, holder in
+                writer.member("index", holder.place)
+                writeMembers(of: holder.device, view, to: &writer)
+            }
+            writer.array("unknown", (0..<count).filter { !known.contains($0) }) { $0.integer($1) }
+        }
     }
 
     package static func erasure(registrations: Int, feedback: Int) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("registrations", registrations)
-        writer.member("feedback", feedback)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body {
+            $0.member("registrations", registrations)
+            $0.member("feedback", feedback)
+        }
     }
 
     /// One registration, and the change that the request made.
     package static func body(
         _ device: DeviceRecord, change: RegistrationChange, _ view: TokenView = .masked
     ) -> [UInt8] {
-        var writer = JSONWriter(capacity: 512)
-        writer.beginObject()
-        writeMembers(of: device, view, to: &writer)
-        writer.member("change", change.name)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body(capacity: 512) {
+            writeMembers(of: device, view, to: &$0)
+            $0.member("change", change.rawValue)
+        }
     }
 
     /// An installation: its first registration's members, and every kind's in `registrations`.
     package static func body(_ device: DeviceRecord, all: [DeviceRecord], _ view: TokenView = .masked) -> [UInt8] {
-        var writer = JSONWriter(capacity: 1_024)
-        writer.beginObject()
-        writeMembers(of: device, view, to: &writer)
-        writer.name("registrations")
-        writer.beginArray()
-        for registration in all {
-            writer.beginObject()
-            writeMembers(of: registration, view, to: &writer)
-            writer.endObject()
+        JSONWriter.body(capacity: 1_024) {
+            writeMembers(of: device, view, to: &$0)
+            $0.objects("registrations", all) { writeMembers(of: $1, view, to: &$0) }
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
     }
 
     package static func badge(_ badge: Int32, installation: String, kind: TokenKind = .alert) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("installation", installation)
-        writer.member("kind", kind.name)
-        writer.member("badge", badge)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body {
+            $0.member("installation", installation)
+            $0.member("kind", kind.name)
+            $0.member("badge", badge)
+        }
     }
 
     private static func writeMembers(of device: DeviceRecord, _ view: TokenView, to writer: inout JSONWriter) {
@@ -111,12 +80,8 @@ package enum DeviceAnswer {
         writer.member("state", device.state.name)
         writer.member("badge", device.badge)
         for field in ProfileField.allCases { writer.optional(field.name, device.profile[field]) }
-        writer.name("tags")
-        writer.beginArray()
-        for tag in device.profile.tags { writer.string(tag) }
-        writer.endArray()
-        writer.name("attributes")
-        writer.raw(device.profile.attributes)
+        writer.strings("tags", device.profile.tags)
+        writer.member("attributes", raw: device.profile.attributes)
         writer.time("registered_at", device.registeredAt)
         writer.time("created_at", device.createdAt)
     }
@@ -141,10 +106,6 @@ package enum DeviceAnswer {
 }
 
 extension JSONWriter {
-    mutating func optional(_ member: String, _ text: String?) {
-        name(member)
-        if let text { string(text) } else { null() }
-    }
 
     mutating func time(_ member: String, _ instant: WallInstant) {
         self.member(member, RFC3339.format(instant))

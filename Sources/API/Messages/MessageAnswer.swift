@@ -62,8 +62,7 @@ package enum MessageAnswer {
     private static func write(_ form: MessageForm, to writer: inout JSONWriter) {
         writer.member("push_type", form.pushType.name)
         writer.member("dry_run", form.isDryRun)
-        writer.name("asked")
-        writer.raw(form.asked.bytes)
+        writer.member("asked", raw: form.asked.bytes)
     }
 
     static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {

@@ -43,27 +43,25 @@ enum ProgressAnswer {
         let isCancelled = progress.account.state == .cancelled
         writer.name("waiting")
         writer.beginArray()
-        if let hour = progress.hourAhead { writeWait(of: "hour", until: hour, to: &writer) }
-        if progress.isHeldWhole { writeWait(of: "resume", until: nil, to: &writer) }
+        if let hour = progress.hourAhead { writer.object { writeWait(of: "hour", until: hour, to: &$0) } }
+        if progress.isHeldWhole { writer.object { writeWait(of: "resume", until: nil, to: &$0) } }
         for wait in progress.waits.prefix(waitsMax) {
-            writer.beginObject()
-            writer.member("for", isCancelled && wait.cause == .onHold ? "cancellation" : wait.cause.name)
-            write(wait, to: &writer)
-            writer.optionalTime("since", wait.since)
-            writer.optionalTime("until", wait.until)
-            writer.optional("reason", wait.reason)
-            writer.endObject()
+            writer.object {
+                $0.member("for", isCancelled && wait.cause == .onHold ? "cancellation" : wait.cause.name)
+                write(wait, to: &$0)
+                $0.optionalTime("since", wait.since)
+                $0.optionalTime("until", wait.until)
+                $0.optional("reason", wait.reason)
+            }
         }
         writer.endArray()
     }
 
     private static func writeWait(of cause: String, until: WallInstant?, to writer: inout JSONWriter) {
-        writer.beginObject()
         writer.member("for", cause)
         for name in ["provider", "environment", "topic", "pushes", "since"] { writer.optional(name, nil) }
         writer.optionalTime("until", until)
         writer.optional("reason", nil)
-        writer.endObject()
     }
 
     /// Writes the waits on which someone has to act, with the names that this member had first.

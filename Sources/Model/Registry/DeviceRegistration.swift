@@ -35,8 +35,8 @@ package struct DeviceRegistration: Equatable, Sendable {
     }
 }
 
-/// The effect of a registration.
-package enum RegistrationChange: Equatable, Sendable {
+/// The effect of a registration. The API has these names.
+package enum RegistrationChange: String, CaseIterable, Sendable {
     /// The installation or kind is new.
     case created
     /// The token is the same; something else in the wide row changed.
@@ -78,7 +78,7 @@ package struct DeviceRecord: Equatable, Sendable {
 }
 
 /// The state of a registration. The numbers are stored in the database.
-package enum RegistrationState: Int16, Hashable, Sendable, CaseIterable {
+package enum RegistrationState: Int16, Hashable, Sendable, NamedCase {
     case active = 1
     /// The token is under suspicion. Pushes still go out until it is confirmed.
     case suspected = 2

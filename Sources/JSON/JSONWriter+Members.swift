@@ -1,15 +1,13 @@
-import JSON
-
 extension JSONWriter {
     /// Returns an object as a whole body.
-    static func body(capacity: Int = 256, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
+    package static func body(capacity: Int = 256, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(capacity: capacity)
         writer.object(write)
         return writer.bytes
     }
 
     /// Returns `{"items": [...], "next": cursor or null}`, with an object for each item.
-    static func page<Item>(
+    package static func page<Item>(
         _ items: [Item], next: String?, capacity: Int = 4_096, _ write: (inout JSONWriter, Item) -> Void
     ) -> [UInt8] {
         body(capacity: capacity) { writer in
@@ -18,18 +16,18 @@ extension JSONWriter {
         }
     }
 
-    mutating func object(_ write: (inout JSONWriter) -> Void) {
+    package mutating func object(_ write: (inout JSONWriter) -> Void) {
         beginObject()
         write(&self)
         endObject()
     }
 
-    mutating func object(_ member: String, _ write: (inout JSONWriter) -> Void) {
+    package mutating func object(_ member: String, _ write: (inout JSONWriter) -> Void) {
         name(member)
         object(write)
     }
 
-    mutating func array<Element>(
+    package mutating func array<Element>(
         _ member: String, _ elements: some Sequence<Element>, _ write: (inout JSONWriter, Element) -> Void
     ) {
         name(member)
@@ -38,13 +36,20 @@ extension JSONWriter {
         endArray()
     }
 
-    mutating func objects<Element>(
+    package mutating func objects<Element>(
         _ member: String, _ elements: some Sequence<Element>, _ write: (inout JSONWriter, Element) -> Void
     ) { array(member, elements) { writer, element in writer.object { write(&$0, element) } } }
 
-    mutating func strings(_ member: String, _ texts: some Sequence<String>) { array(member, texts) { $0.string($1) } }
+    package mutating func strings(_ member: String, _ texts: [String]) { array(member, texts) { $0.string($1) } }
 
-    mutating func optionalInteger(_ member: String, _ integer: (some BinaryInteger)?) {
+    /// Writes null without a text.
+    package mutating func optional(_ member: String, _ text: String?) {
+        name(member)
+        if let text { string(text) } else { null() }
+    }
+
+    /// Writes null without a number.
+    package mutating func optionalInteger(_ member: String, _ integer: (some BinaryInteger)?) {
         name(member)
         if let integer { self.integer(integer) } else { null() }
     }
