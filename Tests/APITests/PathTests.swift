@@ -50,7 +50,7 @@ struct QueryTests {
     func values() throws {
         let query = try QueryReader("after=%41b%2526&limit=7", known: ["after", "limit"])
         #expect(query["after"] == "Ab%26")
-        #expect(try query.limit(.feedback) == 7)
+        #expect(try query.limit() == 7)
         #expect(query["cursor"] == nil)
     }
 
@@ -67,7 +67,7 @@ struct QueryTests {
         arguments: ["page=2", "limit=1&limit=2", "after=%ZZ", "after=%00", "%FF=1", "Limit=1", "limit=1;after=2", "x"])
     func refused(text: String) {
         let problem = refusal { () throws(Problem) in
-            try QueryReader(text, known: ["after", "limit"]).limit(.feedback)
+            try QueryReader(text, known: ["after", "limit"]).limit()
         }
         #expect(problem?.code == .invalidQuery)
     }

@@ -22,7 +22,7 @@ struct AppHandlers: Sendable {
     func read(_ call: Call) async throws(Problem) -> Answer { Answer(.ok, AppAnswer.body(try await app(of: call))) }
 
     func list(_ call: Call) async throws(Problem) -> Answer {
-        let limit = try call.query.limit(.apps)
+        let limit = try call.query.limit()
         let after = try call.query.cursor { Int64($0).flatMap { $0 < 0 ? nil : AppID($0) } }
         let apps = try await translating(.reads, await registry.apps(after: after, limit: limit))
         let next = apps.count == limit ? apps.last.map { String($0.id.value) } : nil

@@ -12,8 +12,7 @@ package enum CredentialRequest {
 
     package static func read(_ body: [UInt8]) throws(Problem) -> CredentialSubmission {
         var reader = try EnvelopeReader(body: body)
-        _ = try reader.required("provider", "one of \(PushProviders.names.joined(separator: ", "))")
-        guard let provider = try reader.offeredProvider() else { throw .notOffered(at: reader.pointer / "provider") }
+        let provider = try reader.requiredProvider()
         let environments = try readEnvironments(&reader, of: provider)
         let topics = provider.hasTopics ? try readTopics(&reader) : []
         let activate = try reader.bool("activate") ?? false

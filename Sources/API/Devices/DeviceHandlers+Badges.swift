@@ -5,30 +5,26 @@ import Store
 // The number on an app's icon, by installation or by token.
 extension DeviceHandlers {
     func readBadge(_ call: Call) async throws(Problem) -> Answer {
-        let kind = try call.query.kind() ?? .alert
+        let kind: TokenKind = try call.query.choice("kind") ?? .alert
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
-        let badge: Int32?
-        do { badge = try await registry.badge(app: app.id, installation: installation, kind: kind) } catch {
-            throw Problem(error, .reads)
-        }
+        let badge = try await translating(
+            .reads, await registry.badge(app: app.id, installation: installation, kind: kind))
         return try badgeAnswer(badge, installation, kind)
     }
 
     func setBadge(_ call: Call) async throws(Problem) -> Answer {
-        let kind = try call.query.kind() ?? .alert
+        let kind: TokenKind = try call.query.choice("kind") ?? .alert
         let installation = try installation(of: call)
         let wanted = try BadgeRequest.readBadge(call.body)
         let app = try await apps.app(of: call)
-        let badge: Int32?
-        do { badge = try await registry.setBadge(wanted, app: app.id, installation: installation, kind: kind) } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let badge = try await translating(
+            .isIdempotent, await registry.setBadge(wanted, app: app.id, installation: installation, kind: kind))
         return try badgeAnswer(badge, installation, kind)
     }
 
     func consumeBadge(_ call: Call) async throws(Problem) -> Answer {
-        let kind = try call.query.kind() ?? .alert
+        let kind: TokenKind = try call.query.choice("kind") ?? .alert
         let installation = try installation(of: call)
         let count = try BadgeRequest.readCount(call.body)
         let app = try await apps.app(of: call)
@@ -37,25 +33,19 @@ extension DeviceHandlers {
         let ofKind = kind == .alert ? [] : Array(kind.name.utf8) + [0]
         let request = Array(installation.utf8) + [0] + ofKind + call.body
         guard let claim = call.idempotencyClaim(of: request) else {
-            let badge: Int32?
-            do {
-                badge = try await registry.consumeBadge(count, app: app.id, installation: installation, kind: kind)
-            } catch {
-                throw Problem(error, .mayDouble)
-            }
+            let badge = try await translating(
+                .mayDouble,
+                await registry.consumeBadge(count, app: app.id, installation: installation, kind: kind))
             return try badgeAnswer(badge, installation, kind)
         }
-        let reply: IdempotentReply
-        do {
-            reply = try await registry.consumeBadge(
+        let reply = try await translating(
+            .isKeyed,
+            await registry.consumeBadge(
                 count, app: app.id, installation: installation, kind: kind, idempotency: claim
             ) { badge in
                 badge.map { DeviceAnswer.badge($0, installation: installation, kind: kind) }
                     ?? Problem.unknownDevice.body
-            }
-        } catch {
-            throw Problem(error, .isKeyed)
-        }
+            })
         return try repeatable(reply, .unknownDevice)
     }
 
@@ -83,22 +73,17 @@ extension DeviceHandlers {
         let app = try await apps.app(of: call)
         switch request.change {
         case .set(let wanted):
-            let badge: NamedBadge?
-            do { badge = try await registry.setBadge(wanted, app: app.id, ofToken: request.readings) } catch {
-                throw Problem(error, .isIdempotent)
-            }
+            let badge = try await translating(
+                .isIdempotent, await registry.setBadge(wanted, app: app.id, ofToken: request.readings))
             guard let badge else { throw .unknownToken }
             return Answer(.ok, Self.body(badge))
         case .consume(let count):
             let claim = call.idempotencyClaim
-            let reply: IdempotentReply
-            do {
-                reply = try await registry.consumeBadge(
+            let reply = try await translating(
+                claim == nil ? .mayDouble : .isKeyed,
+                await registry.consumeBadge(
                     count, app: app.id, ofToken: request.readings, idempotency: claim
-                ) { badge in badge.map(Self.body) ?? Problem.unknownToken.body }
-            } catch {
-                throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
-            }
+                ) { badge in badge.map(Self.body) ?? Problem.unknownToken.body })
             return try repeatable(reply, .unknownToken)
         }
     }

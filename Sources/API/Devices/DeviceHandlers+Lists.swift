@@ -11,14 +11,10 @@ import Store
 extension DeviceHandlers {
     /// Lists devices. A page may be short, or empty, while more follow: each passes a bounded number of devices.
     func list(_ call: Call) async throws(Problem) -> Answer {
-        let limit = try call.query.limit(.devices)
-        let after = try call.query["cursor"].map { (text) throws(Problem) in
-            guard let cursor = DeviceCursor(text: text) else { throw Problem.invalidCursor }
-            return cursor
-        }
+        let limit = try call.query.limit()
+        let after = try call.query.cursor { DeviceCursor(text: $0) }
         var filter = try Self.filter(call.query, now: clock())
-        let isStale =
-            try call.query.choice("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
+        let isStale = try call.query.choice("stale", ["true", "false"], Bool.init) ?? false
         let app = try await apps.app(of: call)
         if isStale { filter.staleCutoffs = app.settings.stale.staleCutoffs(now: clock()) }
         let asked = filter
@@ -32,11 +28,9 @@ extension DeviceHandlers {
         var filter = DeviceFilter()
         filter.user = query["user"]
         filter.tag = query["tag"]
-        filter.provider = try query.choice("provider", Provider.allCases.map(\.name), Provider.init(name:))
-        filter.state = try query.choice(
-            "state", RegistrationState.allCases.map(\.name)
-        ) { name in RegistrationState.allCases.first { $0.name == name } }
-        filter.kind = try query.kind()
+        filter.provider = try query.choice("provider")
+        filter.state = try query.choice("state")
+        filter.kind = try query.choice("kind")
         if let text = query.parameter("filter") {
             do throws(FilterFault) {
                 filter.condition = DeviceCondition(try FilterExpression(parsing: text), now: now)
@@ -50,14 +44,10 @@ extension DeviceHandlers {
         var registration = try RegistrationRequest.read(call.body, installation: "", now: clock())
         let app = try await apps.app(of: call)
         let reading = TokenReading(place: 0, provider: registration.provider, token: registration.token)
-        let device: RegisteredDevice
-        do {
-            let holder = try await registry.holders(app: app.id, of: [reading]).first?.device
-            registration.installation = holder?.installation ?? Self.name(of: reading)
-            device = try await registrations.commit(registration, app: app.id).get()
-        } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let holder = try await translating(.isIdempotent, await registry.holders(app: app.id, of: [reading])).first
+        registration.installation = holder?.device.installation ?? Self.name(of: reading)
+        let named = registration
+        let device = try await translating(.isIdempotent, await registrations.commit(named, app: app.id).get())
         let body = DeviceAnswer.body(device.record, change: device.change, call.caller.tokenView)
         guard device.isNew else { return Answer(.ok, body) }
         let location = "/v1/apps/\(app.slug)/devices/\(registration.installation)"
@@ -76,29 +66,21 @@ extension DeviceHandlers {
     func lookUp(_ call: Call) async throws(Problem) -> Answer {
         let request = try LookupRequest.read(call.body)
         let app = try await apps.app(of: call)
-        do {
-            let found = try await registry.holders(app: app.id, of: request.readings)
-            return Answer(.ok, DeviceAnswer.holders(found, of: request.count, call.caller.tokenView))
-        } catch {
-            throw Problem(error, .reads)
-        }
+        let found = try await translating(.reads, await registry.holders(app: app.id, of: request.readings))
+        return Answer(.ok, DeviceAnswer.holders(found, of: request.count, call.caller.tokenView))
     }
 
     func patch(_ call: Call) async throws(Problem) -> Answer {
-        let kind = try call.query.kind()
+        let kind: TokenKind? = try call.query.choice("kind")
         let installation = try installation(of: call)
         let patch = try DevicePatchRequest.read(call.body)
         let app = try await apps.app(of: call)
         let limits = DevicePatchLimits(
             tagsMax: RegistrationLimits.tagsMax, attributesBytesMax: RegistrationLimits.attributesBytesMax,
             attributesMembersMax: RegistrationLimits.attributesMembersMax)
-        let reply: DevicePatchReply
-        do {
-            reply = try await registry.patch(
-                patch, app: app.id, installation: installation, kind: kind, limits: limits)
-        } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let reply = try await translating(
+            .isIdempotent,
+            await registry.patch(patch, app: app.id, installation: installation, kind: kind, limits: limits))
         switch reply {
         case .patched(let devices):
             guard let device = devices.first(where: { kind == nil || $0.kind == kind }) else { throw .unknownDevice }
@@ -129,10 +111,7 @@ extension DeviceHandlers {
                 "The user's name has \(bytes) bytes; the limit is \(ProfileField.user.bytesMax).")
         }
         let app = try await apps.app(of: call)
-        let report: ErasureReport
-        do { report = try await registry.erase(user: call.subject, app: app.id) } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let report = try await translating(.isIdempotent, await registry.erase(user: call.subject, app: app.id))
         return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))
     }
 }

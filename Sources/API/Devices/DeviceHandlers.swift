@@ -17,10 +17,7 @@ struct DeviceHandlers: Sendable {
         let installation = try installation(of: call)
         let registration = try RegistrationRequest.read(call.body, installation: installation, now: clock())
         let app = try await apps.app(of: call)
-        let device: RegisteredDevice
-        do { device = try await registrations.commit(registration, app: app.id).get() } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let device = try await translating(.isIdempotent, await registrations.commit(registration, app: app.id).get())
         return Self.answer(device, at: call.path, call.caller.tokenView)
     }
 
@@ -31,13 +28,11 @@ struct DeviceHandlers: Sendable {
     }
 
     func read(_ call: Call) async throws(Problem) -> Answer {
-        let kind = try call.query.kind()
+        let kind: TokenKind? = try call.query.choice("kind")
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
-        let devices: [DeviceRecord]
-        do { devices = try await registry.devices(app: app.id, installation: installation) } catch {
-            throw Problem(error, .reads)
-        }
+        let devices = try await translating(
+            .reads, await registry.devices(app: app.id, installation: installation))
         guard let device = kind.map({ kind in devices.first { $0.kind == kind } }) ?? devices.first else {
             throw .unknownDevice
         }
@@ -47,11 +42,9 @@ struct DeviceHandlers: Sendable {
     func remove(_ call: Call) async throws(Problem) -> Answer {
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
-        let isRemoved: Bool
-        do { isRemoved = try await registry.removeDevice(app: app.id, installation: installation) > 0 } catch {
-            throw Problem(error, .isIdempotent)
-        }
-        guard isRemoved else { throw .unknownDevice }
+        let removed = try await translating(
+            .isIdempotent, await registry.removeDevice(app: app.id, installation: installation))
+        guard removed > 0 else { throw .unknownDevice }
         return .done
     }
 

@@ -55,7 +55,7 @@ package enum RegistrationRequest {
     private static func read(
         _ reader: inout EnvelopeReader, installation: String, now: WallInstant
     ) throws(Problem) -> DeviceRegistration {
-        let provider = try readProvider(&reader)
+        let provider = try reader.requiredProvider()
         let kind = try readKind(&reader, of: provider)
         let registration = DeviceRegistration(
             installation: installation, kind: kind, provider: provider.id,
@@ -67,16 +67,10 @@ package enum RegistrationRequest {
         return registration
     }
 
-    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> any PushProvider {
-        _ = try reader.required("provider", "one of \(PushProviders.names.joined(separator: ", "))")
-        guard let provider = try reader.offeredProvider() else { throw .notOffered(at: reader.pointer / "provider") }
-        return provider
-    }
-
     private static func readKind(
         _ reader: inout EnvelopeReader, of provider: any PushProvider
     ) throws(Problem) -> TokenKind {
-        let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert
+        let kind: TokenKind = try reader.choice("kind") ?? .alert
         guard provider.kinds.contains(kind) else {
             throw Problem(
                 .kindNotAllowed,
@@ -90,9 +84,7 @@ package enum RegistrationRequest {
     private static func readEnvironment(
         _ reader: inout EnvelopeReader, of provider: any PushProvider
     ) throws(Problem) -> PushEnvironment {
-        let environment =
-            try reader.choice("environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
-            ?? .production
+        let environment: PushEnvironment = try reader.choice("environment") ?? .production
         guard provider.environments.contains(environment) else {
             let others = PushProviders.offered.filter { $0.environments.contains(environment) }.map(\.id.name)
             throw Problem(

@@ -10,7 +10,7 @@ struct FeedbackHandlers: Sendable {
     /// Reads a page. `next` continues from it, even if nothing is new yet, and may be used again and again. No page
     /// follows a gap: a client that comes too late must learn of it.
     func read(_ call: Call) async throws(Problem) -> Answer {
-        let limit = try call.query.limit(.feedback)
+        let limit = try call.query.limit()
         let after = try call.query.cursor("after") { FeedbackCursor(text: $0) }
         let app = try await apps.app(of: call)
         let page = try await reads.read(of: app.id, await store.page(app: app.id, after: after, limit: limit))

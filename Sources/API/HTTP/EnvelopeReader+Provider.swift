@@ -4,6 +4,17 @@ import ProviderInterface
 import Providers
 
 extension EnvelopeReader {
+    mutating func requiredProvider() throws(Problem) -> any PushProvider {
+        _ = try required("provider", "one of \(PushProviders.names.joined(separator: ", "))")
+        guard let provider = try offeredProvider() else { throw .notOffered(at: pointer / "provider") }
+        return provider
+    }
+
+    /// Takes one of all names of a type.
+    mutating func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
+        try choice(name, Value.allCases.map(\.name), Value.init(name:))
+    }
+
     /// Takes the member `provider`; nil: it is absent. A provider of the contract that this version does not deliver to
     /// is refused by name.
     mutating func offeredProvider() throws(Problem) -> (any PushProvider)? {

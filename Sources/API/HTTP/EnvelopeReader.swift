@@ -63,8 +63,7 @@ struct EnvelopeReader {
 
 extension EnvelopeReader {
     mutating func string(_ name: String, bytesMax: Int) throws(Problem) -> String? {
-        guard let value = take(name) else { return nil }
-        return try value.text(bytesMax: bytesMax, at: pointer / name)
+        try take(name)?.text(bytesMax: bytesMax, at: pointer / name)
     }
 
     mutating func requiredString(_ name: String, bytesMax: Int, _ meaning: String) throws(Problem) -> String {
@@ -73,8 +72,7 @@ extension EnvelopeReader {
 
     /// Takes a string of any length, which may be empty.
     mutating func anyString(_ name: String) throws(Problem) -> String? {
-        guard let value = take(name) else { return nil }
-        return try value.anyString(at: pointer / name)
+        try take(name)?.anyString(at: pointer / name)
     }
 
     mutating func bool(_ name: String) throws(Problem) -> Bool? {
@@ -84,13 +82,11 @@ extension EnvelopeReader {
     }
 
     mutating func integer(_ name: String, _ range: ClosedRange<Int32>) throws(Problem) -> Int32? {
-        guard let value = take(name) else { return nil }
-        return try value.whole(range, at: pointer / name)
+        try take(name)?.whole(range, at: pointer / name)
     }
 
     mutating func array(_ name: String, countMax: Int) throws(Problem) -> [JSONValue]? {
-        guard let value = take(name) else { return nil }
-        return try value.elements(countMax: countMax, at: pointer / name)
+        try take(name)?.elements(countMax: countMax, at: pointer / name)
     }
 
     mutating func object(_ name: String) throws(Problem) -> EnvelopeReader? {

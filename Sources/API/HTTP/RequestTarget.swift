@@ -79,7 +79,7 @@ package struct QueryReader: Sendable {
     /// The parameter's value, which may be empty; nil if absent.
     package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    package func limit(_ page: PageLimits) throws(Problem) -> Int {
+    package func limit(_ page: PageLimits = .usual) throws(Problem) -> Int {
         guard let text = self["limit"] else { return page.standard }
         guard let limit = Int(text), (1...page.max).contains(limit) else {
             throw Problem(.invalidQuery, "limit must be a whole number from 1 to \(page.max).")
@@ -106,8 +106,9 @@ extension QueryReader {
         return cursor
     }
 
-    func kind() throws(Problem) -> TokenKind? {
-        try choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+    /// One of all names of a type.
+    func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
+        try choice(name, Value.allCases.map(\.name), Value.init(name:))
     }
 }
 
@@ -116,12 +117,8 @@ package struct PageLimits: Sendable {
     package let standard: Int
     package let max: Int
 
-    package static let apps = PageLimits(standard: 100, max: 1_000)
-    package static let devices = PageLimits(standard: 100, max: 1_000)
+    package static let usual = PageLimits(standard: 100, max: 1_000)
     package static let messages = PageLimits(standard: 50, max: 500)
-    package static let failures = PageLimits(standard: 100, max: 1_000)
-    package static let feedback = PageLimits(standard: 100, max: 1_000)
-    package static let keys = PageLimits(standard: 100, max: 1_000)
 }
 
 /// The header that makes repeating a POST safe.

@@ -14,7 +14,7 @@ struct KeyHandlers: Sendable {
     let entropy: @Sendable (Int) -> [UInt8]
 
     func list(_ call: Call) async throws(Problem) -> Answer {
-        let limit = try call.query.limit(.keys)
+        let limit = try call.query.limit()
         let after = try call.query.cursor { Int64($0).flatMap { $0 < 0 ? nil : $0 } }
         let app = try await owner(of: call)
         let keys = try await translating(.reads, await store.list(app: app, after: after ?? 0, limit: limit))

@@ -20,21 +20,20 @@ enum AudienceRequest {
     private static let selections = ["all", "installations", "users", "tags", "filter", "stale", "tokens"]
 
     static func read(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
-        let meaning = "the receivers of the message: {\"all\": true}, or exactly one of \(namedSelections)"
+        let named = selections.dropFirst().joined(separator: ", ")
+        let meaning = "the receivers of the message: {\"all\": true}, or exactly one of \(named)"
         var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
-        let named = try readSelections(&reader)
+        let found = try readSelections(&reader)
         let providers = try readProviders(&reader)
-        let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+        let kind: TokenKind? = try reader.choice("kind")
         try reader.end()
-        guard named.count == 1 else {
+        guard found.count == 1 else {
             throw Problem(
                 .invalidValue, "An audience names exactly one of \(selections.joined(separator: ", ")).",
                 at: reader.pointer)
         }
-        return Audience(named[0], providers: providers, kind: kind)
+        return Audience(found[0], providers: providers, kind: kind)
     }
-
-    private static var namedSelections: String { selections.dropFirst().joined(separator: ", ") }
 
     private static func readSelections(_ reader: inout EnvelopeReader) throws(Problem) -> [Audience.Selection] {
         var found: [Audience.Selection] = []
@@ -142,8 +141,7 @@ extension AudienceRequest {
         let provider = try provider(
             try reader.required("provider", "\(PushProviders.names.joined(separator: " or ")): who issued the token"),
             at: pointer / "provider")
-        let environment = try reader.choice(
-            "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
+        let environment: PushEnvironment? = try reader.choice("environment")
         let topic = try reader.string("topic", bytesMax: RegistrationLimits.topicBytesMax)
         let text = try reader.required("token", "the device token as text")
         try reader.end()

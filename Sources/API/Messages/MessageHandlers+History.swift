@@ -5,7 +5,7 @@ import Store
 extension MessageHandlers {
     func failures(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
-        let limit = try call.query.limit(.failures)
+        let limit = try call.query.limit()
         let failed = TerminalState.allCases.filter { $0 != .accepted }
         let state = try call.query.choice("state", failed.map(\.name)) { name in failed.first { $0.name == name } }
         let filter = FailureFilter(state: state, reason: call.query["reason"])

@@ -90,7 +90,7 @@ struct MessageHandlers: Sendable {
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.messages)
         let before = try call.query.cursor { UniversalID(text: $0).map(MessageID.init) }
-        let state = try call.query.choice("state", MessageState.allCases.map(\.name), MessageState.init(name:))
+        let state: MessageState? = try call.query.choice("state")
         let app = try await apps.app(of: call)
         let page = try await reads.read(
             of: app.id, await store.list(app: app.id, before: before, limit: limit, state: state))

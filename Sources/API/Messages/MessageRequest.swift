@@ -162,10 +162,10 @@ package struct MessageRequest: Equatable, Sendable {
         let rate = try reader.integer("rate_per_second", RateRequest.perSecond)
         let ignored = try reader.ignoredLimits()
         var options = MessageOptions(
-            priority: try reader.choice("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
+            priority: try reader.choice("priority"),
             ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
             collapseID: try reader.string("collapse_id", bytesMax: MessageLimits.collapseIDBytesMax),
-            pushType: try reader.choice("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
+            pushType: try reader.choice("push_type") ?? .alert,
             isDryRun: try reader.bool("dry_run") ?? false)
         options.ignored = ignored
         try reader.end()
