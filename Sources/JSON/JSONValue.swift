@@ -77,17 +77,6 @@ package enum JSONNumber: Hashable, Sendable {
         case .literal(let text): Double(text) ?? .nan
         }
     }
-
-    /// Returns nil for NaN and the infinities, which JSON can't express.
-    package init?(_ double: Double) {
-        guard double.isFinite else { return nil }
-        // `Int64(exactly:)` would need the C library's mathematics.
-        if double.magnitude < 0x1p63, Double(Int64(double)) == double, double != 0 || double.sign == .plus {
-            self = .whole(Int64(double))
-        } else {
-            self = .literal(double.description)
-        }
-    }
 }
 
 /// Members in the order in which they were written. Names are unique: the reader refuses duplicates, assignment

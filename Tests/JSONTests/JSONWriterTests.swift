@@ -35,15 +35,12 @@ struct JSONWriterTests {
                 == #"{"a":1,"b":[{},false,null,[1]],"c":"d","e":true,"f":null}"#)
     }
 
-    @Test("writes doubles that read back exactly, and rejects NaN and infinity")
+    @Test("writes doubles that read back exactly")
     func doubles() throws {
         for double in [0.1, 1e300, -2.5e-10, 3, -0.0, .greatestFiniteMagnitude, .leastNonzeroMagnitude] as [Double] {
-            let number = try #require(JSONNumber(double))
-            let back = try JSONReader.read(JSONValue.number(number).bytes)
+            let back = try JSONReader.read(JSONValue.number(.literal(double.description)).bytes)
             #expect(back.number?.double.bitPattern == double.bitPattern)
         }
-        #expect(JSONNumber(.nan) == nil)
-        #expect(JSONNumber(.infinity) == nil)
     }
 }
 
