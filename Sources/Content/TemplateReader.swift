@@ -1,3 +1,4 @@
+import Basis
 import Expressions
 
 /// Parses the text of a template into its parts. Throws the position of the first error.
@@ -15,16 +16,12 @@ struct TemplateReader {
             if bytes[index] == UInt8(ascii: "{"), take("{{") {
                 try readInside(from: index - 2)
             } else {
-                takeLiteral()
+                literal.append(bytes[index])
+                index += 1
             }
         }
         closeLiteral()
         return parts
-    }
-
-    private mutating func takeLiteral() {
-        literal.append(bytes[index])
-        index += 1
     }
 
     private mutating func closeLiteral() {
@@ -115,7 +112,7 @@ extension TemplateReader {
     private mutating func takeName() -> String {
         let start = index
         while index < bytes.count,
-            FilterLexer.isLetter(bytes[index]) || index > start && (0x30...0x39).contains(bytes[index])
+            FilterLexer.isLetter(bytes[index]) || index > start && bytes[index].isDigit
         { index += 1 }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
@@ -124,11 +121,7 @@ extension TemplateReader {
     private mutating func takeText() throws(TemplateFault) -> String? {
         guard index < bytes.count, QuotedText.isMark(bytes[index]) else { return nil }
         do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
-            switch error.reason {
-            case .controlCharacter: throw fault(.controlCharacter, at: error.offset)
-            case .unknownEscape: throw fault(.unknownEscape, at: error.offset)
-            case .notClosed: throw fault(.textNotClosed, at: error.offset)
-            }
+            throw fault(.quotedText(error.reason), at: error.offset)
         }
     }
 

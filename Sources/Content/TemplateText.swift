@@ -68,9 +68,7 @@ package struct TemplateFault: Error, Equatable, Sendable {
     package enum Reason: Equatable, Sendable {
         /// The braces that open here are never closed.
         case notClosed
-        case textNotClosed
-        case unknownEscape
-        case controlCharacter
+        case quotedText(QuotedText.Fault.Reason)
         case unknownField(String)
         case expected(Expectation)
         case tooManyNames

@@ -28,7 +28,7 @@ package enum FilterCondition: Equatable, Sendable {
 }
 
 /// A field whose value is a text. Each but `installation` may be missing.
-package enum TextField: Hashable, Sendable, CaseIterable {
+package enum TextField: Hashable, Sendable, NamedCase {
     case installation
     case profile(ProfileField)
     case topic
@@ -41,11 +41,6 @@ package enum TextField: Hashable, Sendable, CaseIterable {
         case .profile(let field): field.name
         case .topic: "topic"
         }
-    }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
     }
 }
 

@@ -19,10 +19,7 @@ package struct FilterFault: Error, Equatable, Sendable {
         case notForField(FilterOperator, field: String, allowed: [FilterOperator])
         /// The value is none of the field's names.
         case unknownName(field: String, names: [String])
-        case textNotClosed
-        /// A backslash stands before a character other than a quotation mark or a backslash.
-        case unknownEscape
-        case controlCharacter
+        case quotedText(QuotedText.Fault.Reason)
         case notAVersion
         case notAnInstant
     }

@@ -10,8 +10,8 @@ extension FilterParser {
         if let field = TextField(name: name) { return try parseText(field) }
         if let field = InstantField(rawValue: name) { return try parseInstant(field) }
         switch name {
-        case "provider": return try parseProvider()
-        case "environment": return try parseEnvironment()
+        case "provider": return try parseNames(name, FilterCondition.provider)
+        case "environment": return try parseNames(name, FilterCondition.environment)
         case "tags":
             _ = try takeOperator(of: name, [.has])
             return .tag(try takeText())
@@ -72,30 +72,19 @@ extension FilterParser {
         return version
     }
 
-    private mutating func parseProvider() throws(FilterFault) -> FilterCondition {
-        let (isAmong, providers) = try parseNames("provider", Provider.allCases.map(\.name), Provider.init(name:))
-        return .provider(isAmong: isAmong, providers)
-    }
-
-    private mutating func parseEnvironment() throws(FilterFault) -> FilterCondition {
-        let (isAmong, environments) = try parseNames(
-            "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
-        return .environment(isAmong: isAmong, environments)
-    }
-
-    private mutating func parseNames<Value>(
-        _ field: String, _ names: [String], _ meaning: (String) -> Value?
-    ) throws(FilterFault) -> (isAmong: Bool, [Value]) {
+    private mutating func parseNames<Value: NamedCase>(
+        _ field: String, _ condition: (_ isAmong: Bool, [Value]) -> FilterCondition
+    ) throws(FilterFault) -> FilterCondition {
         let asked = try takeOperator(of: field, [.equal, .notEqual, .among, .notAmong])
         func take(_ parser: inout FilterParser) throws(FilterFault) -> Value {
             let start = parser.token
-            guard let value = meaning(try parser.takeText()) else {
-                throw parser.fault(.unknownName(field: field, names: names), at: start)
+            guard let value = Value(name: try parser.takeText()) else {
+                throw parser.fault(.unknownName(field: field, names: Value.allCases.map(\.name)), at: start)
             }
             return value
         }
         let isList = asked == .among || asked == .notAmong
-        return (asked == .equal || asked == .among, isList ? try takeList(take) : [try take(&self)])
+        return condition(asked == .equal || asked == .among, isList ? try takeList(take) : [try take(&self)])
     }
 
     private mutating func takeList<Value>(

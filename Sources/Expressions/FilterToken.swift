@@ -1,3 +1,5 @@
+import Basis
+
 /// A token of a filter, with its position.
 struct FilterToken: Equatable {
     enum Kind: Equatable {
@@ -60,8 +62,8 @@ package struct FilterLexer {
     private mutating func take(_ first: UInt8) throws(FilterFault) -> FilterToken.Kind {
         switch first {
         case _ where QuotedText.isMark(first): return .text(try takeText())
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): return takeNumber()
-        case _ where Self.isLetter(first): return .identifier(take { Self.isLetter($0) || Self.isDigit($0) })
+        case _ where first.isDigit: return takeNumber()
+        case _ where Self.isLetter(first): return .identifier(take { Self.isLetter($0) || $0.isDigit })
         default:
             if let symbol = Self.symbols.first(where: { bytes[index...].starts(with: $0.utf8) }) {
                 index += symbol.utf8.count
@@ -73,10 +75,10 @@ package struct FilterLexer {
     }
 
     private mutating func takeNumber() -> FilterToken.Kind {
-        let whole = take(Self.isDigit)
-        if index + 1 < bytes.count, bytes[index] == UInt8(ascii: "."), Self.isDigit(bytes[index + 1]) {
+        let whole = take(\.isDigit)
+        if index + 1 < bytes.count, bytes[index] == UInt8(ascii: "."), bytes[index + 1].isDigit {
             index += 1
-            return .number(whole + "." + take(Self.isDigit))
+            return .number(whole + "." + take(\.isDigit))
         }
         let unit = take(Self.isLetter)
         return unit.isEmpty ? .number(whole) : .quantity(whole, unit: unit)
@@ -84,11 +86,7 @@ package struct FilterLexer {
 
     private mutating func takeText() throws(FilterFault) -> String {
         do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
-            switch error.reason {
-            case .controlCharacter: throw fault(.controlCharacter, at: error.offset)
-            case .unknownEscape: throw fault(.unknownEscape, at: error.offset)
-            case .notClosed: throw fault(.textNotClosed, at: error.offset)
-            }
+            throw FilterFault(.quotedText(error.reason), at: error.offset, in: bytes)
         }
     }
 
@@ -97,19 +95,13 @@ package struct FilterLexer {
         while index < bytes.count, isTaken(bytes[index]) { index += 1 }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
-
-    private func fault(_ reason: FilterFault.Reason, at offset: Int) -> FilterFault {
-        FilterFault(reason, at: offset, in: bytes)
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
     package static func isLetter(_ byte: UInt8) -> Bool {
-        (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == UInt8(ascii: "_")
+        byte.isLetter || byte == UInt8(ascii: "_")
     }
     /// True if the text can stand without quotation marks.
     static func isIdentifier(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLetter(first) else { return false }
-        return text.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+        return text.utf8.allSatisfy { isLetter($0) || $0.isDigit }
     }
 }
 

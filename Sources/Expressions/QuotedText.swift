@@ -3,8 +3,9 @@ package enum QuotedText {
     package static func isMark(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
 
     package struct Fault: Error, Equatable {
-        package enum Reason: Equatable {
+        package enum Reason: Equatable, Sendable {
             case controlCharacter
+            /// A backslash stands before a character other than a quotation mark or a backslash.
             case unknownEscape
             /// The text begins here, and never ends.
             case notClosed

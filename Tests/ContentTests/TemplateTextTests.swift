@@ -59,9 +59,9 @@ struct TemplateTextTests {
         ("{{user|default: x}}", 17, .expected(.text)),
         ("{{user|default:'x'|default:'y'}}", 19, .expected(.end)),
         ("{{'a' user}}", 7, .expected(.end)),
-        ("{{user|default:'x}}", 16, .textNotClosed),
-        ("{{user|default:'\\n'}}", 17, .unknownEscape),
-        ("{{user|default:'\n'}}", 17, .controlCharacter),
+        ("{{user|default:'x}}", 16, .quotedText(.notClosed)),
+        ("{{user|default:'\\n'}}", 17, .quotedText(.unknownEscape)),
+        ("{{user|default:'\n'}}", 17, .quotedText(.controlCharacter)),
         ("{{attributes.a.b.c.d.e.f.g.h.i}}", 29, .tooManyNames),
         (String(repeating: "{{user}}", count: 33), 257, .tooManyPlaceholders),
     ]

@@ -39,9 +39,9 @@ extension FilterFault.Reason {
         case .notForField(let found, let field, let allowed):
             "\(field) does not support \(found.rawValue); it supports \(CommonText.list(allowed.map(\.rawValue)))"
         case .unknownName(let field, let text): "\(field) must be \(CommonText.list(text))"
-        case .textNotClosed: CommonText.textNotClosed
-        case .unknownEscape: CommonText.unknownEscape
-        case .controlCharacter: "a text must not have control characters"
+        case .quotedText(.controlCharacter): "a text must not have control characters"
+        case .quotedText(.unknownEscape): CommonText.unknownEscape
+        case .quotedText(.notClosed): CommonText.textNotClosed
         case .notAVersion: "a version is numbers with dots between them, such as \"4.2\""
         case .notAnInstant: "a time is a date such as \"2026-12-01\", or as in RFC 3339 \"2026-12-01T12:00:00Z\""
         }
@@ -84,9 +84,10 @@ extension TemplateFault.Reason {
             .ofMessage("The message has more than \(TemplateLimits.placeholdersPerMessageMax) placeholders. Use fewer.")
         case .notClosed:
             .ofCharacter("the {{ that begins here is never closed; to show two braces, write {{'{{'}}")
-        case .textNotClosed: .ofCharacter(CommonText.textNotClosed)
-        case .unknownEscape: .ofCharacter(CommonText.unknownEscape)
-        case .controlCharacter: .ofCharacter("control characters are not allowed between quotation marks")
+        case .quotedText(.controlCharacter):
+            .ofCharacter("control characters are not allowed between quotation marks")
+        case .quotedText(.unknownEscape): .ofCharacter(CommonText.unknownEscape)
+        case .quotedText(.notClosed): .ofCharacter(CommonText.textNotClosed)
         case .unknownField(let name): .ofCharacter(CommonText.unknown(name, DeviceField.names))
         case .expected(let expected): .ofCharacter("expected \(expected.rawValue)")
         case .tooManyNames: .ofCharacter(CommonText.tooManyNames)
