@@ -44,13 +44,9 @@ package struct CivilDate: Hashable, Sendable {
         return days >= 0 ? days : days + 7
     }
 
-    package static func isLeap(_ year: Int) -> Bool {
-        year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
-    }
-
     package static func days(inMonth month: Int, of year: Int) -> Int {
         switch month {
-        case 2: isLeap(year) ? 29 : 28
+        case 2: year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400)) ? 29 : 28
         case 4, 6, 9, 11: 30
         default: 31
         }

@@ -49,7 +49,6 @@ struct TextScanner {
     init(_ text: some StringProtocol) { remaining = Array(text.utf8)[...] }
 
     var isAtEnd: Bool { remaining.isEmpty }
-    var next: UInt8? { remaining.first }
 
     mutating func take(_ literal: StaticString) -> Bool {
         let wanted = literal.description.utf8
@@ -72,7 +71,7 @@ struct TextScanner {
     }
 
     mutating func takeDigit() -> Int? {
-        guard let byte = remaining.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+        guard let byte = remaining.first, byte.isDigit else { return nil }
         remaining = remaining.dropFirst()
         return Int(byte - UInt8(ascii: "0"))
     }

@@ -95,7 +95,7 @@ package enum RetryAfter {
     /// Returns nil for anything else, for more than `waitMax`, and for a date in the past. Our clock may be ahead, and
     /// a server has no reason to ask for no wait with a date.
     package static func parse(_ value: some StringProtocol, now: WallInstant) -> Duration? {
-        if !value.isEmpty, value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+        if !value.isEmpty, value.utf8.allSatisfy(\.isDigit) {
             guard let seconds = Int64(value), seconds <= waitMax.components.seconds else { return nil }
             return .seconds(seconds)
         }

@@ -34,9 +34,21 @@ package enum RFC3339 {
 
     /// Formats in UTC with three digits of a second, or six if needed. Clamped to the years 0 to 9999.
     package static func format(_ instant: WallInstant) -> String {
+        let time = CivilTime(instant)
         var text: [UInt8] = []
         text.reserveCapacity(27)
-        append(instant, to: &text)
+        func append(_ number: Int, _ digits: Int, _ mark: Unicode.Scalar) {
+            Calendar.append(number, digits: digits, to: &text)
+            text.append(UInt8(ascii: mark))
+        }
+        append(time.date.year, 4, "-")
+        append(time.date.month, 2, "-")
+        append(time.date.day, 2, "T")
+        append(time.hour, 2, ":")
+        append(time.minute, 2, ":")
+        append(time.second, 2, ".")
+        let isMilliseconds = time.microsecond.isMultiple(of: 1_000)
+        append(isMilliseconds ? time.microsecond / 1_000 : time.microsecond, isMilliseconds ? 3 : 6, "Z")
         return String(decoding: text, as: UTF8.self)
     }
 
@@ -44,28 +56,6 @@ package enum RFC3339 {
     package static func formatLocal(_ instant: WallInstant) -> String {
         let text = format(instant).dropLast()
         return String(text.hasSuffix(".000") ? text.dropLast(4) : text)
-    }
-
-    package static func append(_ instant: WallInstant, to text: inout [UInt8]) {
-        let time = CivilTime(instant)
-        Calendar.append(time.date.year, digits: 4, to: &text)
-        text.append(UInt8(ascii: "-"))
-        Calendar.append(time.date.month, digits: 2, to: &text)
-        text.append(UInt8(ascii: "-"))
-        Calendar.append(time.date.day, digits: 2, to: &text)
-        text.append(UInt8(ascii: "T"))
-        Calendar.append(time.hour, digits: 2, to: &text)
-        text.append(UInt8(ascii: ":"))
-        Calendar.append(time.minute, digits: 2, to: &text)
-        text.append(UInt8(ascii: ":"))
-        Calendar.append(time.second, digits: 2, to: &text)
-        text.append(UInt8(ascii: "."))
-        if time.microsecond.isMultiple(of: 1_000) {
-            Calendar.append(time.microsecond / 1_000, digits: 3, to: &text)
-        } else {
-            Calendar.append(time.microsecond, digits: 6, to: &text)
-        }
-        text.append(UInt8(ascii: "Z"))
     }
 
     /// The microseconds; 0 without a fraction, nil for a point without digits.

@@ -10,8 +10,6 @@ package struct NotificationDrawing {
     package var remarks: [String] = []
     private static let width = 46
 
-    package init(app: String) { self.app = app }
-
     /// Draws a payload that APNs accepted.
     ///
     /// - Parameter badge: shown in place of the payload's number if each phone has its own next number.

@@ -1,15 +1,3 @@
-extension UInt8 {
-    /// Whether this is a letter or digit of ASCII.
-    package var isLetterOrDigit: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
-        }
-    }
-}
-
 /// Makes text from outside safe for a terminal: names of devices, a gateway's answers, file names.
 package enum TerminalText {
     /// Makes hostile characters visible: control characters, which would move the cursor, clear the screen or forge a

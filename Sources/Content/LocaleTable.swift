@@ -1,3 +1,4 @@
+import Basis
 import Model
 
 /// Chooses the text of a message for a device: matches its languages, in the sender's order, with the device's locale.
@@ -100,7 +101,7 @@ struct LocaleTag: Hashable, Sendable {
             guard count <= 8, count != 1 else { break }
             // A tag that begins with a digit has no language, and so is no locale.
             if language == 0, text[start].isDigit { break }
-            if count > 0 { take(subtag, count, isAndroidRegion: Self.isAndroidRegion(text, start..<index)) }
+            if count > 0 { take(subtag, text.extracting(start..<index)) }
             guard index < end, text[index].separatesSubtags else { break }
             index += 1
         }
@@ -110,22 +111,18 @@ struct LocaleTag: Hashable, Sendable {
         }
     }
 
-    private mutating func take(_ subtag: UInt64, _ count: Int, isAndroidRegion: Bool) {
-        let isNumber = subtag.firstLocaleByte(of: count).isDigit
-        switch count {
+    private mutating func take(_ subtag: UInt64, _ text: Span<UInt8>) {
+        let isNumber = text[0].isDigit
+        switch text.count {
         case _ where language == 0: language = subtag
         case 2 where region == 0 && !isNumber, 3 where region == 0 && isNumber: region = subtag
-        case 3 where region == 0 && isAndroidRegion: region = subtag & 0xffff
+        // Android resource folders write "fr-rCA".
+        case 3 where region == 0 && text[0] == UInt8(ascii: "r") && text[1].isCapital && text[2].isCapital:
+            region = subtag & 0xffff
         case 4 where script == 0 && !isNumber: script = subtag
         case 4... where variant == 0: variant = subtag
         default: break
         }
-    }
-
-    /// Android resource folders write "fr-rCA".
-    private static func isAndroidRegion(_ text: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        range.count == 3 && text[range.lowerBound] == UInt8(ascii: "r") && text[range.lowerBound + 1].isCapital
-            && text[range.lowerBound + 2].isCapital
     }
 
     /// How well a text in `other` serves a reader of this locale: above 0; nil if not at all.
@@ -216,16 +213,8 @@ private enum LanguageTables {
     private static func packed(_ text: String) -> UInt64 { text.utf8.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
-extension UInt64 {
-    fileprivate func firstLocaleByte(of count: Int) -> UInt8 {
-        UInt8(truncatingIfNeeded: self >> UInt64(8 * (count - 1)))
-    }
-}
-
 extension UInt8 {
     fileprivate var isCapital: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
-    fileprivate var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
     /// The byte in lower case; nil if no subtag contains it.
     fileprivate var asLocaleByte: UInt8? { isLetter ? self | 0x20 : isDigit ? self : nil }

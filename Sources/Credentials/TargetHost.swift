@@ -1,3 +1,4 @@
+import Basis
 import Reactor
 
 /// Judges the target of a URL from a stranger by its host alone.
@@ -19,13 +20,7 @@ package enum TargetHost {
 
     private static func endsInNumber(_ name: String) -> Bool {
         let last = name.split(separator: ".", omittingEmptySubsequences: false).last ?? ""
-        if last.hasPrefix("0x") { return last.dropFirst(2).utf8.allSatisfy { $0.isHexadecimalDigit } }
-        return last.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    }
-}
-
-extension UInt8 {
-    fileprivate var isHexadecimalDigit: Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
+        if last.hasPrefix("0x") { return last.dropFirst(2).utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) } }
+        return last.utf8.allSatisfy(\.isDigit)
     }
 }

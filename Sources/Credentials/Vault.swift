@@ -8,8 +8,6 @@ import Signing
 /// sealed value moved to another row does not open. Layout: format (1 byte) · nonce (12) · ciphertext and tag.
 package struct Vault: Sendable, CustomStringConvertible {
     package static let keyBytes = 32
-    private static let nonceBytes = 12
-    private static let tagBytes = 16
     private static let format: UInt8 = 1
 
     private let masterKey: Secret<[UInt8]>
@@ -20,7 +18,7 @@ package struct Vault: Sendable, CustomStringConvertible {
     }
 
     package func seal(_ plaintext: [UInt8], purpose: String) throws(VaultError) -> [UInt8] {
-        let nonce = Entropy.bytes(Vault.nonceBytes)
+        let nonce = Entropy.bytes(AESGCM.nonceBytes)
         do {
             let sealed = try AESGCM.seal(plaintext, key: masterKey.revealed, nonce: nonce, context: Array(purpose.utf8))
             return [Vault.format] + nonce + sealed
@@ -32,8 +30,8 @@ package struct Vault: Sendable, CustomStringConvertible {
     /// Opens a sealed value. Fails if the master key or the purpose differs, or a bit was changed; the three look
     /// alike.
     package func open(_ sealed: [UInt8], purpose: String) throws(VaultError) -> [UInt8] {
-        let bodyStart = 1 + Vault.nonceBytes
-        guard sealed.count >= bodyStart + Vault.tagBytes, sealed[0] == Vault.format else { throw .doesNotOpen }
+        let bodyStart = 1 + AESGCM.nonceBytes
+        guard sealed.count >= bodyStart + AESGCM.tagBytes, sealed[0] == Vault.format else { throw .doesNotOpen }
         do {
             return try AESGCM.open(
                 Array(sealed[bodyStart...]), key: masterKey.revealed, nonce: Array(sealed[1..<bodyStart]),

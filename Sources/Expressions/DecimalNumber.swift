@@ -1,3 +1,5 @@
+import Basis
+
 /// An exact decimal number. PostgreSQL compares JSON numbers in the same way: 1, 1.0 and 10e-1 are one number.
 package struct DecimalNumber: Equatable, Sendable {
     private let isNegative: Bool
@@ -47,7 +49,7 @@ package struct DecimalNumber: Equatable, Sendable {
     }
 
     private static func takeDigits(_ remaining: inout Substring.UTF8View) -> [UInt8] {
-        let digits = remaining.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        let digits = remaining.prefix(while: \.isDigit)
         remaining = remaining[digits.endIndex...]
         return digits.map { $0 - UInt8(ascii: "0") }
     }

@@ -1,3 +1,5 @@
+import Basis
+
 /// A version: numbers separated by points, which the database compares from the left. 4.10 comes after 4.9, and 4.2
 /// equals 4.2.0.
 package struct VersionNumber: Equatable, Sendable {
@@ -11,7 +13,7 @@ package struct VersionNumber: Equatable, Sendable {
         var parts: [String] = []
         var remaining = text.utf8[...]
         while true {
-            let digits = remaining.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let digits = remaining.prefix(while: \.isDigit)
             guard !digits.isEmpty else { break }
             let significant = digits.drop { $0 == UInt8(ascii: "0") }
             parts.append(significant.isEmpty ? "0" : String(Substring(significant)))
@@ -27,7 +29,7 @@ package struct VersionNumber: Equatable, Sendable {
     /// nil: the text is not only numbers separated by points.
     package init?(_ text: String) {
         let isWhole = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-            .allSatisfy { part in !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) } }
+            .allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isDigit) }
         guard isWhole else { return nil }
         self.init(leading: text)
     }

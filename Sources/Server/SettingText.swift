@@ -126,5 +126,5 @@ enum SettingText {
         return (host, port)
     }
 
-    private static func isHostByte(_ byte: UInt8) -> Bool { byte.isLetterOrDigit || ".-_".utf8.contains(byte) }
+    private static func isHostByte(_ byte: UInt8) -> Bool { byte.isLetter || byte.isDigit || ".-_".utf8.contains(byte) }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basis
 import CommandLine
 import Foundation
 import Reactor
@@ -67,7 +68,7 @@ struct SimulateCommand: AsyncParsableCommand {
                 "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
         }
         guard !host.isEmpty, host.utf8.count <= 253,
-            host.utf8.allSatisfy({ $0.isLetterOrDigit || "-.".utf8.contains($0) })
+            host.utf8.allSatisfy({ $0.isLetter || $0.isDigit || "-.".utf8.contains($0) })
         else {
             throw ValidationError("--host takes a name, such as providers, or an IPv4 address.")
         }

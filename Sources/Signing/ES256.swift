@@ -25,7 +25,6 @@ package struct ES256Key: Sendable {
     /// The private key. It is a secret, so seal it.
     package func privatePEM() throws(SigningError) -> [UInt8] { try key.pem(.privateKey) }
     package func publicPEM() throws(SigningError) -> [UInt8] { try key.pem(.publicKey) }
-    package func publicKey() throws(SigningError) -> ES256PublicKey { try ES256PublicKey(pem: publicPEM()) }
 }
 
 package struct ES256PublicKey: Sendable {

@@ -15,7 +15,7 @@ struct NotificationDrawingTests {
             "Fête 🎉 au jardin 👩‍👩‍👧‍👦, e\u{301}te\u{301} ❤️ 🇫🇷", "정원의 정오", "\u{9}\u{7}",
         ]
         for body in bodies {
-            var picture = NotificationDrawing(app: "garden")
+            var picture = NotificationDrawing(apns: .null, app: "garden")
             picture.title = "Noon"
             picture.body = body
             let lines = picture.lines

@@ -28,12 +28,9 @@ package struct AppRequest: Equatable, Sendable {
 
     /// Whether the text is a slug. The database checks the same.
     static func isSlug(_ text: String) -> Bool {
-        guard let first = text.utf8.first, text.utf8.count <= slugBytesMax, isLetterOrDigit(first) else { return false }
-        return text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        let allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_".utf8
+        guard let first = text.first, text.utf8.count <= slugBytesMax, !"-_".contains(first) else { return false }
+        return text.utf8.allSatisfy { allowed.contains($0) }
     }
 }
 

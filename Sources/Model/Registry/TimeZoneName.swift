@@ -1,3 +1,5 @@
+import Basis
+
 /// The valid names of time zones: a name of the IANA's list, or an offset as phones write it (`GMT+05:30`).
 ///
 /// The names change with every edition of that list, and a phone may have a newer edition than the gateway's database.
@@ -11,21 +13,8 @@ package enum TimeZoneName {
     package static func isPossible(_ text: String) -> Bool {
         guard (1...bytesMax).contains(text.utf8.count) else { return false }
         return text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).allSatisfy { part in
-            guard let first = part.first, isLetter(first) else { return false }
-            return part.allSatisfy(isAllowed)
-        }
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
-
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: "-"),
-            UInt8(ascii: ":"):
-            true
-        default: isLetter(byte)
+            guard let first = part.first, first.isLetter else { return false }
+            return part.allSatisfy { $0.isLetter || $0.isDigit || "_+-:".utf8.contains($0) }
         }
     }
 }
