@@ -143,21 +143,3 @@ struct NotificationListenerService: NamedService {
         }
     }
 }
-
-/// The source of `/readyz`.
-struct Readings: Sendable {
-    let pool: PostgresPool
-    private static let ping = Statement("readiness", "SELECT 1")
-    private static let pingDeadline: Duration = .seconds(2)
-
-    @Sendable func readiness() async -> API.Readiness {
-        do {
-            _ = try await pool.read(Query(Self.ping), deadline: Self.pingDeadline)
-            return .ready
-        } catch .unavailable(.shuttingDown) {
-            return .stopping
-        } catch {
-            return .databaseUnreachable
-        }
-    }
-}

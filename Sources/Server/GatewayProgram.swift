@@ -127,8 +127,22 @@ package struct GatewayProgram: Sendable {
             stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
             credentials: service,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
-            readiness: Readings(pool: resources.apiPool).readiness, clock: { Clocks.wallNow() },
+            readiness: { await Self.readiness(of: resources.apiPool) }, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
+    }
+
+    private static let ping = Statement("readiness", "SELECT 1")
+    private static let pingDeadline: Duration = .seconds(2)
+
+    private static func readiness(of pool: PostgresPool) async -> API.Readiness {
+        do {
+            _ = try await pool.read(Query(ping), deadline: pingDeadline)
+            return .ready
+        } catch .unavailable(.shuttingDown) {
+            return .stopping
+        } catch {
+            return .databaseUnreachable
+        }
     }
 
     private var deliverySettings: DeliverySettings {

@@ -64,7 +64,7 @@ enum KeyFiles {
     }
 }
 
-/// The reason why the program does not start: one clear line, without a secret in it.
+/// The reason why the program does not start: one line that names the setting or file, without a secret in it.
 package struct StartFault: Error, Equatable, CustomStringConvertible {
     package let description: String
     init(_ description: String) { self.description = description }

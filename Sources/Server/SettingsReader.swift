@@ -1,13 +1,6 @@
 import Foundation
 import JSON
 
-/// The reason why the program does not start: one line that names the setting and its source, and never a secret's
-/// value.
-package struct SettingsFault: Error, Equatable, CustomStringConvertible {
-    package let description: String
-    init(_ description: String) { self.description = description }
-}
-
 enum SettingSource: Equatable, Sendable, CustomStringConvertible {
     case builtIn
     case environment
@@ -31,7 +24,7 @@ package struct SettingsReader: Sendable {
     private let environment: [String: String]
     private let file: (path: String, values: [(name: String, text: String)])?
 
-    package init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SettingsFault) {
+    package init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(StartFault) {
         self.environment = environment
         if let path = environment[Self.fileVariable], !path.isEmpty {
             file = (path, try Self.readFile(path))
@@ -50,7 +43,7 @@ package struct SettingsReader: Sendable {
         return nil
     }
 
-    package func read() throws(SettingsFault) -> Settings {
+    package func read() throws(StartFault) -> Settings {
         try refusePlanned()
         var settings = Settings()
         for setting in SettingsCatalogue.all { try adopt(setting, &settings) }
@@ -59,20 +52,20 @@ package struct SettingsReader: Sendable {
     }
 
     /// Reads the log format alone, for commands that log and are no gateway.
-    package func logFormat() throws(SettingsFault) -> LogFormat {
+    package func logFormat() throws(StartFault) -> LogFormat {
         var settings = Settings()
         try adopt(SettingsCatalogue.places.logFormat, &settings)
         return settings.logFormat
     }
 
-    private func adopt(_ setting: any AnySetting, _ settings: inout Settings) throws(SettingsFault) {
+    private func adopt(_ setting: any AnySetting, _ settings: inout Settings) throws(StartFault) {
         guard let (text, source) = value(of: setting) else { return }
         do {
             settings.give(try setting.value(of: text), to: setting)
         } catch {
             let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
             let shown = isHidden ? "" : ", not \"\(text)\""
-            throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.text)\(shown)")
+            throw StartFault("\(Self.prefix)\(setting.name) (\(source)) \(error.text)\(shown)")
         }
     }
 
@@ -84,31 +77,31 @@ package struct SettingsReader: Sendable {
         ("HMS_TOKEN_URL", "this version delivers to APNs and FCM"),
     ]
 
-    private func refusePlanned() throws(SettingsFault) {
+    private func refusePlanned() throws(StartFault) {
         for (name, advice) in Self.planned where environment[Self.prefix + name]?.isEmpty == false {
-            throw SettingsFault(
+            throw StartFault(
                 "\(Self.prefix)\(name) (environment) is not supported by this version: leave it out; \(advice)")
         }
     }
 
     /// Checks what no setting can check alone.
-    private func checkTogether(_ settings: Settings) throws(SettingsFault) {
+    private func checkTogether(_ settings: Settings) throws(StartFault) {
         if settings.databaseURL != nil && settings.masterKeyFile == nil {
-            throw SettingsFault(
+            throw StartFault(
                 "CARILLON_MASTER_KEY_FILE is missing: with CARILLON_DATABASE_URL the key that seals credentials must be"
                     + " given (make one with: openssl rand -hex 32)")
         }
         if settings.databaseURL != nil && settings.adminKey == nil {
-            throw SettingsFault(
+            throw StartFault(
                 "CARILLON_ADMIN_KEY is missing: with CARILLON_DATABASE_URL it must be given (make one with: openssl rand"
                     + " -hex 32)")
         }
         if (settings.tlsCertificateFile == nil) != (settings.tlsKeyFile == nil) {
             let (given, missing) = settings.tlsKeyFile == nil ? ("CERTIFICATE", "KEY") : ("KEY", "CERTIFICATE")
-            throw SettingsFault("CARILLON_TLS_\(missing) is missing: CARILLON_TLS_\(given) alone is not enough for TLS")
+            throw StartFault("CARILLON_TLS_\(missing) is missing: CARILLON_TLS_\(given) alone is not enough for TLS")
         }
         if settings.lease <= settings.requestDeadline {
-            throw SettingsFault("CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
+            throw StartFault("CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
         }
     }
 
@@ -122,26 +115,26 @@ package struct SettingsReader: Sendable {
         return environment.keys.filter { $0.hasPrefix(Self.prefix) && !known.contains($0) }.sorted()
     }
 
-    private static func readFile(_ path: String) throws(SettingsFault) -> [(name: String, text: String)] {
+    private static func readFile(_ path: String) throws(StartFault) -> [(name: String, text: String)] {
         guard let contents = FileManager.default.contents(atPath: path) else {
-            throw SettingsFault("\(fileVariable): \(path) can't be read")
+            throw StartFault("\(fileVariable): \(path) can't be read")
         }
         let value: JSONValue
         do {
             value = try JSONReader.read(Array(contents))
         } catch {
-            throw SettingsFault("\(path) is not JSON: \(error.sentence)")
+            throw StartFault("\(path) is not JSON: \(error.sentence)")
         }
-        guard case .object(let object) = value else { throw SettingsFault("\(path) must hold a JSON object") }
+        guard case .object(let object) = value else { throw StartFault("\(path) must hold a JSON object") }
         var values: [(name: String, text: String)] = []
         for member in object.members {
             let name = member.name.uppercased()
             if let (_, advice) = planned.first(where: { $0.0 == name }) {
-                throw SettingsFault(
+                throw StartFault(
                     "\(path): \"\(member.name)\" is not supported by this version: leave it out; \(advice)")
             }
             guard SettingsCatalogue.all.contains(where: { $0.name == name }), member.name == name.lowercased() else {
-                throw SettingsFault("\(path): \"\(member.name)\" is not a setting; see carillon settings")
+                throw StartFault("\(path): \"\(member.name)\" is not a setting; see carillon settings")
             }
             switch member.value {
             case .string(let text): values.append((name, text))
@@ -149,7 +142,7 @@ package struct SettingsReader: Sendable {
                 values.append((name, String(decoding: JSONValue.number(number).bytes, as: UTF8.self)))
             case .null: continue
             case .bool, .array, .object:
-                throw SettingsFault("\(path): \"\(member.name)\" must be a string or a number")
+                throw StartFault("\(path): \"\(member.name)\" must be a string or a number")
             }
         }
         return values

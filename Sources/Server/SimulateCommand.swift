@@ -99,7 +99,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let sandbox = try sandboxPort.map { try apns(identities, $0, .sandbox, record) }
         let google = try fcm(identities, record)
 
-        var ready = SimulatorReady(files, identities, host: host)
+        var ready = SimulatorReady(files: files, identities: identities, host: host)
         ready.apnsPort = try await StandInPort.open(port, chosenWith: "--port") { () async throws(ReactorError) in
             try await production.start()
         }
@@ -111,7 +111,7 @@ struct SimulateCommand: AsyncParsableCommand {
         ready.fcmPort = try await StandInPort.open(fcmPort, chosenWith: "--fcm-port") { () async throws(ReactorError) in
             try await google.start()
         }
-        try files.write(identities, ready)
+        try files.write(ready)
         announce(ready, files)
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(

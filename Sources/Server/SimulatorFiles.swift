@@ -53,7 +53,8 @@ struct SimulatorFiles {
     }
 
     /// Writes `ready.json` last.
-    func write(_ identities: SimulatorIdentities, _ ready: SimulatorReady) throws {
+    func write(_ ready: SimulatorReady) throws {
+        let identities = ready.identities
         try write(identities.authorityPEM, to: authority)
         try write(try identities.key.privatePEM(), to: key)
         try write(try identities.certificate.pem(), to: certificate)
@@ -135,17 +136,12 @@ struct SimulatorIdentities {
 
 /// The content of `ready.json`: what clients need to know of the stand-ins.
 struct SimulatorReady {
-    private let files: SimulatorFiles
-    private let projectID: String
-    private let host: String
+    let files: SimulatorFiles
+    let identities: SimulatorIdentities
+    let host: String
     var apnsPort: UInt16 = 0
     var sandboxPort: UInt16?
     var fcmPort: UInt16 = 0
-
-    init(_ files: SimulatorFiles, _ identities: SimulatorIdentities, host: String) {
-        (self.files, self.host) = (files, host)
-        projectID = identities.account.projectID
-    }
 
     var apnsURL: String { "https://\(host):\(apnsPort)" }
     var sandboxURL: String { "https://\(host):\(sandboxPort ?? apnsPort)" }
@@ -164,7 +160,7 @@ struct SimulatorReady {
             $0.member("apns_team_id", SimulatorIdentities.teamID)
             $0.member("apns_certificate_file", whole(files.certificate))
             $0.member("fcm_service_account_file", whole(files.account))
-            $0.member("fcm_project_id", projectID)
+            $0.member("fcm_project_id", identities.account.projectID)
         }
     }
 

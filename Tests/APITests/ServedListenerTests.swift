@@ -12,7 +12,7 @@ struct ServedListenerTests {
             #expect(alive.status == 200)
             #expect(alive.text == #"{"status":"alive"}"#)
             #expect(try await world.call("GET", "/readyz", key: nil).text == #"{"status":"ready"}"#)
-            for state in [Readiness.databaseUnreachable, .migrationsMissing, .stopping] {
+            for state in [Readiness.databaseUnreachable, .stopping] {
                 world.readiness.value = state
                 let reply = try await world.refuse(.notReady, "GET", "/readyz")
                 #expect(reply.header("retry-after") == "5")

@@ -4,12 +4,12 @@ import Testing
 
 @Suite("Settings")
 struct SettingsTests {
-    private func read(_ environment: [String: String]) throws(SettingsFault) -> Settings {
+    private func read(_ environment: [String: String]) throws(StartFault) -> Settings {
         try SettingsReader(environment: environment).read()
     }
 
     private func complaint(_ environment: [String: String]) throws -> String {
-        let fault = #expect(throws: SettingsFault.self) { try read(environment) }
+        let fault = #expect(throws: StartFault.self) { try read(environment) }
         return try #require(fault).description
     }
 
@@ -44,7 +44,7 @@ struct SettingsTests {
         #expect(try read([:]).logFormat == .text)
         #expect(try read(["CARILLON_LOG_FORMAT": "json"]).logFormat == .json)
         let halfSet = ["CARILLON_DATABASE_URL": "postgresql://user@host/name", "CARILLON_LOG_FORMAT": "json"]
-        #expect(throws: SettingsFault.self) { try read(halfSet) }
+        #expect(throws: StartFault.self) { try read(halfSet) }
         #expect(try SettingsReader(environment: halfSet).logFormat() == .json)
     }
 

@@ -37,7 +37,6 @@ package struct GatewayServices: Sendable {
 package enum Readiness: Sendable, Equatable {
     case ready
     case databaseUnreachable
-    case migrationsMissing
     /// The process is shutting down: a load balancer should send nothing more.
     case stopping
 }

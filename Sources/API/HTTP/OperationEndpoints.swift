@@ -39,7 +39,6 @@ extension Resources {
         switch await checkReadiness() {
         case .ready: return Answer(.ok, HealthAnswer.ready)
         case .databaseUnreachable: sentence = "The database can't be reached."
-        case .migrationsMissing: sentence = "The database's migrations are not applied; run carillon migrate."
         case .stopping: sentence = "This process is stopping."
         }
         throw Problem(.notReady, sentence, retryAfterSeconds: RetryHint.databaseUnavailable)

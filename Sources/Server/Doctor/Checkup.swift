@@ -19,7 +19,7 @@ struct Checkup {
         findings += listener(settings)
         let report = await database(settings)
         findings += report.findings
-        findings += await ProviderCheck(settings).run(used: report.used)
+        findings += await ProviderCheck(settings: settings).run(used: report.used)
         return findings
     }
 

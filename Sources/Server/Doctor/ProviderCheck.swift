@@ -12,10 +12,8 @@ import Reactor
 
 /// Checks whether providers can be reached from here, over TLS, as lanes would.
 struct ProviderCheck {
-    private let settings: Settings
+    let settings: Settings
     private static let deadline: Duration = .seconds(10)
-
-    init(_ settings: Settings) { self.settings = settings }
 
     /// - Parameter used: nil: unknown. Then an unreachable provider is only a note.
     func run(used: Set<ProviderUse>?) async -> [Finding] {
