@@ -5,12 +5,7 @@ import JSON
 package struct AnswerForm: Sendable {
     /// The noun for the fault's sentence: "something that is no device".
     let noun: String
-    private let members: [Member]
-
-    struct Member: Sendable {
-        let name: String
-        let kind: Kind
-    }
+    private let members: [(name: String, kind: Kind)]
 
     enum Kind: Sendable {
         case text
@@ -22,8 +17,7 @@ package struct AnswerForm: Sendable {
     }
 
     private init(_ noun: String, _ members: (name: String, kind: Kind)...) {
-        self.noun = noun
-        self.members = members.map { Member(name: $0.name, kind: $0.kind) }
+        (self.noun, self.members) = (noun, members)
     }
 
     @discardableResult

@@ -11,10 +11,7 @@ package enum Console {
     package static func write(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes)) }
 
     /// Writes one line that says why the program can't go on.
-    package static func complain(_ line: String) {
-        let clean = TerminalText.clean(line)
-        FileHandle.standardError.write(Data(("carillon: " + clean + "\n").utf8))
-    }
+    package static func complain(_ line: String) { remark("carillon: " + line) }
 
     /// Writes a line beside the answer: progress, or a hint.
     package static func remark(_ line: String) {
@@ -25,16 +22,23 @@ package enum Console {
     static func remark(json: JSONValue) { FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")])) }
 
     /// Whether standard error is a terminal that can overwrite lines.
-    package static var isTerminal: Bool {
-        isatty(FileHandle.standardError.fileDescriptor) == 1
+    package static var isTerminal: Bool { canOverwrite(.standardError) }
+
+    /// Whether standard output is a terminal that can overwrite lines.
+    static var drawsAnswers: Bool { canOverwrite(.standardOutput) }
+
+    /// Whether standard output is a terminal that may show colours.
+    static var isColoured: Bool { drawsAnswers && ProcessInfo.processInfo.environment["NO_COLOR"] == nil }
+
+    /// Whether a person can answer a question.
+    static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
+
+    private static func canOverwrite(_ output: FileHandle) -> Bool {
+        isatty(output.fileDescriptor) == 1
             && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
 
-    /// Whether standard output is a terminal that can overwrite lines.
-    static var drawsAnswers: Bool {
-        isatty(FileHandle.standardOutput.fileDescriptor) == 1
-            && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
-    }
+    static func ask(_ question: String) { FileHandle.standardError.write(Data(question.utf8)) }
 
     /// The rows of the terminal on standard output; nil: it is no terminal, or reports no size.
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
@@ -60,15 +64,17 @@ package struct Progress {
         }
         let share = min(1, Double(done) / Double(whole))
         if isTerminal {
-            let filled = Int(share * Double(Self.width))
-            let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: Self.width - filled)
-            Console.draw("\(subject)  [\(bar)] \(Int(share * 100)) %  \(done) of \(whole), \(text)")
-            return
+            return Console.draw("\(subject)  \(Self.bar(share)) \(Int(share * 100)) %  \(done) of \(whole), \(text)")
         }
         let tenth = Int(share * 10)
         guard tenth > lastTenth else { return }
         lastTenth = tenth
         Console.remark("\(subject)  \(done) of \(whole), \(text)")
+    }
+
+    static func bar(_ share: Double) -> String {
+        let filled = Int(share * Double(width))
+        return "[" + String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled) + "]"
     }
 
     /// Writes a line above the bar, which is drawn again below it.
@@ -128,21 +134,5 @@ extension JSONValue {
         let holder = names.dropLast().reduce(self) { $0.object?[$1] ?? .null }
         let texts = holder.strings(names[names.count - 1])
         return texts.isEmpty ? holder.shown(names[names.count - 1]) : texts.joined(separator: ",")
-    }
-}
-
-extension Console {
-    /// Whether a person can answer a question.
-    static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
-
-    static func ask(_ question: String) { FileHandle.standardError.write(Data(question.utf8)) }
-}
-
-extension Console {
-    /// Whether standard output is a terminal that may show colours.
-    static var isColoured: Bool {
-        let environment = ProcessInfo.processInfo.environment
-        return isatty(FileHandle.standardOutput.fileDescriptor) == 1 && environment["NO_COLOR"] == nil
-            && environment["TERM"].map { $0 != "dumb" } ?? false
     }
 }

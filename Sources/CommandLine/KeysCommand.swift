@@ -23,7 +23,10 @@ package struct KeysCommand: AsyncParsableCommand {
         var gateway: GatewayOptions { app.gateway }
 
         /// nil: all apps.
-        func slug() throws(CommandFault) -> String? { try KeyOwner.slug(given: app, isAllApps: allApps) }
+        func slug() throws(CommandFault) -> String? {
+            try KeyOwner.slug(
+                given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: allApps)
+        }
 
         func path() throws(CommandFault) -> String { try slug() == nil ? "/v1/keys" : try app.path("keys") }
 
@@ -106,9 +109,6 @@ package struct KeysCommand: AsyncParsableCommand {
 /// The owner of the keys that a command means. A key of all apps must be asked for: forgetting to name an app never
 /// makes one.
 package enum KeyOwner {
-    static func slug(given app: AppOptions, isAllApps: Bool) throws(CommandFault) -> String? {
-        try slug(given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: isAllApps)
-    }
 
     /// nil: all apps. CARILLON_APP is a default of the shell; the options override it.
     package static func slug(

@@ -3,6 +3,8 @@ import JSON
 /// Follows a message to its end, over as many connections as needed. Uses the gateway's events, or polls if it serves
 /// none.
 struct MessageFollower {
+    typealias Show = (_ account: JSONValue, _ isNew: Bool) -> Void
+
     let client: GatewayClient
     let path: String
 
@@ -20,9 +22,7 @@ struct MessageFollower {
     ///     last one.
     ///   - note: called with a sentence when the gateway has gone away.
     /// - Returns: the account of the message after its end.
-    func follow(_ show: (_ account: JSONValue, _ isNew: Bool) -> Void, note: (String) -> Void) async throws
-        -> JSONValue
-    {
+    func follow(_ show: Show, note: (String) -> Void) async throws -> JSONValue {
         var state = FollowState()
         var failures = 0
         var receivedAt = ContinuousClock.now
@@ -64,9 +64,7 @@ struct MessageFollower {
     }
 
     /// nil: the stream was cut off, or none is served.
-    private func listen(
-        _ state: inout FollowState, _ show: (_ account: JSONValue, _ isNew: Bool) -> Void
-    ) async throws -> JSONValue? {
+    private func listen(_ state: inout FollowState, _ show: Show) async throws -> JSONValue? {
         var current = state
         defer { state = current }
         var ended: JSONValue?
@@ -98,9 +96,7 @@ struct MessageFollower {
         return try AnswerForm.message.check(value)
     }
 
-    private func ask(_ state: inout FollowState, _ show: (_ account: JSONValue, _ isNew: Bool) -> Void) async throws
-        -> JSONValue?
-    {
+    private func ask(_ state: inout FollowState, _ show: Show) async throws -> JSONValue? {
         for attempt in 0... {
             let account = try await client.get(path, as: .message)
             show(account, state.take(account))

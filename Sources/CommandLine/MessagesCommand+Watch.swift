@@ -54,13 +54,9 @@ extension MessagesCommand {
 private struct ProgressView {
     let app: String
     let isJSON: Bool
-    private let draws = Console.drawsAnswers
-    private var screen = Screen()
-    private var waitMessages = WaitMessages()
-
-    init(app: String, isJSON: Bool) {
-        (self.app, self.isJSON) = (app, isJSON)
-    }
+    let draws = Console.drawsAnswers
+    var screen = Screen()
+    var waitMessages = WaitMessages()
 
     mutating func show(_ message: JSONValue, isNew: Bool) {
         if isJSON {

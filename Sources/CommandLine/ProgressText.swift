@@ -5,7 +5,6 @@ import Reactor
 
 package struct ProgressText {
     private let message: JSONValue
-    private static let barWidth = 30
 
     package init(_ message: JSONValue) { self.message = message }
 
@@ -61,10 +60,8 @@ package struct ProgressText {
     }
 
     package var bar: String {
-        guard let share else { return "[\(String(repeating: "-", count: Self.barWidth))]  \(count)" }
-        let filled = Int(share * Double(Self.barWidth))
-        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: Self.barWidth - filled)
-        return "[\(bar)] \(Int(share * 100)) %  \(count)"
+        guard let share else { return "\(Progress.bar(0))  \(count)" }
+        return "\(Progress.bar(share)) \(Int(share * 100)) %  \(count)"
     }
 
     /// The rate and the estimated end; nil if neither is known, or the message is over.

@@ -72,7 +72,10 @@ package enum WaitText {
             isRefused
             ? "\(place(wait)) rejects the credential (\(wait.shown("reason"))); one push a minute retries"
             : "no active credential covers \(place(wait))"
-        return ["\(what): \(why)", "  -> " + remedy(wait, isRefused: isRefused, app: app)]
+        let remedy = remedy(
+            app: app, provider: wait.shown("provider"), environment: wait.shown("environment"), topic: topic(wait),
+            isRefused: isRefused)
+        return ["\(what): \(why)", "  -> " + remedy]
     }
 
     /// The remedy, as a command that can be pasted.
@@ -88,15 +91,12 @@ package enum WaitText {
         return isRefused ? "add a valid credential: \(add)" : "\(add), or carillon credentials activate ID --app \(app)"
     }
 
-    private static func remedy(_ wait: JSONValue, isRefused: Bool, app: String) -> String {
-        let topic = wait.object?["topic"]?.string.map { TerminalText.clean($0) } ?? ""
-        return remedy(
-            app: app, provider: wait.shown("provider"), environment: wait.shown("environment"), topic: topic,
-            isRefused: isRefused)
+    private static func topic(_ wait: JSONValue) -> String {
+        wait.object?["topic"]?.string.map { TerminalText.clean($0) } ?? ""
     }
 
     private static func place(_ wait: JSONValue) -> String {
-        let topic = wait.object?["topic"]?.string.map { TerminalText.clean($0) } ?? ""
+        let topic = topic(wait)
         return "\(wait.shown("provider")) \(wait.shown("environment"))" + (topic.isEmpty ? "" : ", topic \(topic)")
     }
 }

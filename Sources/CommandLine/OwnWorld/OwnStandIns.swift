@@ -72,13 +72,7 @@ package struct OwnStandIns: Sendable {
         return count
     }
 
-    /// Delays every answer of the APNs stand-ins from now on.
-    package func answerLate(by milliseconds: Int) async throws {
-        let script: JSONValue = ["latency_ms": .number(.whole(Int64(milliseconds)))]
-        for url in [production, sandbox] { _ = try await ask(url + "/simulator/script", posting: script.bytes) }
-    }
-
-    private func ask(_ url: String, posting body: [UInt8]? = nil) async throws -> JSONValue {
+    package func ask(_ url: String, posting body: [UInt8]? = nil) async throws -> JSONValue {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorityFile))
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
