@@ -60,7 +60,9 @@ package enum RegistrationRequest {
         let registration = DeviceRegistration(
             installation: installation, kind: kind, provider: provider.id,
             environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider, kind),
-            token: try readToken(&reader, of: provider),
+            token: try TokenText.read(
+                try reader.required("token", "the device token, as the provider's library gave it to the app"),
+                of: provider, at: reader.pointer / "token"),
             profile: try readProfile(&reader, attributesBytesMax: RegistrationLimits.attributesBytesMax),
             badge: try reader.integer("badge", 0...Int32.max), asOf: try readAsOf(&reader, now: now))
         try reader.end()
@@ -96,20 +98,11 @@ package enum RegistrationRequest {
         return environment
     }
 
-    private static func readToken(
-        _ reader: inout EnvelopeReader, of provider: any PushProvider
-    ) throws(Problem) -> DeviceToken {
-        let value = try reader.required("token", "the device token, as the provider's library gave it to the app")
-        return try TokenText.read(value, of: provider, at: reader.pointer / "token")
-    }
-
     private static func readTopic(
         _ reader: inout EnvelopeReader, of provider: any PushProvider, _ kind: TokenKind
     ) throws(Problem) -> String {
         guard let topic = try reader.string("topic", bytesMax: RegistrationLimits.topicBytesMax) else { return "" }
-        do throws(ProviderFault) { return try provider.readTopic(topic, kind: kind) } catch {
-            throw Problem(error, at: reader.pointer / "topic")
-        }
+        return try TokenText.topic(topic, of: provider, kind: kind, at: reader.pointer / "topic")
     }
 
     /// Reads the members of a profile: absence keeps a value, null clears it.

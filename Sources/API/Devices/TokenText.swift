@@ -4,7 +4,7 @@ import Model
 import ProviderInterface
 import Providers
 
-/// Device tokens as the providers write them.
+/// Device tokens and topics as the providers write them.
 ///
 /// Lengths vary: providers lengthen their tokens without notice. No error ever quotes a token.
 enum TokenText {
@@ -13,6 +13,14 @@ enum TokenText {
     ) throws(Problem) -> DeviceToken {
         guard let text = value.string else { throw .wrongType(value, "a string", at: pointer()) }
         do throws(ProviderFault) { return try provider.readToken(text) } catch { throw Problem(error, at: pointer()) }
+    }
+
+    static func topic(
+        _ text: String, of provider: any PushProvider, kind: TokenKind?, at pointer: JSONPointer
+    ) throws(Problem) -> String {
+        do throws(ProviderFault) { return try provider.readTopic(text, kind: kind) } catch {
+            throw Problem(error, at: pointer)
+        }
     }
 
     /// Returns the tokens that a text may be, in the order of the providers.

@@ -2,11 +2,9 @@ import Basis
 import Calendar
 import HTTPTypes
 import Hummingbird
-import Logging
 import Model
 import NIOCore
 import NIOHTTP1
-import Registry
 import Store
 import Synchronization
 
@@ -21,26 +19,17 @@ package struct RequestShortcut: Sendable {
     private static let usualBodyBytesMax = 16 << 10
 
     private let bodyBytesMax: Int
-    private let registry: RegistryStore
-    private let registrations: RegistrationCommitter
+    private let services: GatewayServices
     private let resources: Resources
     private let authenticator: APIKeyAuthenticator
     private let budget: BodyBudget
-    private let clock: @Sendable () -> WallInstant
-    private let log: Logger
-    private let steps: (any StepListener)?
     private let date = DateText()
 
     init(
         _ services: GatewayServices, _ resources: Resources, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget
     ) {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
-        registry = services.stores.registry
-        registrations = services.registrations
-        (self.resources, self.authenticator, self.budget) = (resources, authenticator, budget)
-        clock = services.clock
-        log = services.log
-        steps = services.steps
+        (self.services, self.resources, self.authenticator, self.budget) = (services, resources, authenticator, budget)
     }
 
     /// A request that has been read, and needs only its answer.
@@ -89,7 +78,7 @@ package struct RequestShortcut: Sendable {
             let target = try? RequestTarget(head.uri), target.query.isEmpty,
             let match = try? EndpointTable.match(method, target.segments), case .json = match.endpoint.body,
             match.endpoint.isOfApp, let caller = authenticator.cachedCaller(authorization: authorization),
-            (try? caller.check(match)) != nil, let app = registry.cachedApp(slug: match.names[0]),
+            (try? caller.check(match)) != nil, let app = services.stores.registry.cachedApp(slug: match.names[0]),
             (try? caller.check(app.id)) != nil, let query = try? QueryReader("", known: [])
         else { return nil }
         let keys = head.headers["idempotency-key"]
@@ -99,7 +88,7 @@ package struct RequestShortcut: Sendable {
         var registration: DeviceRegistration?
         if match.endpoint === Endpoint.registerDevice {
             guard key == nil, let installation = try? DeviceHandlers.installation(match.names[1]),
-                let read = try? RegistrationRequest.read(bytes, installation: installation, now: clock())
+                let read = try? RegistrationRequest.read(bytes, installation: installation, now: services.clock())
             else { return nil }
             registration = read
         }
@@ -127,7 +116,7 @@ package struct RequestShortcut: Sendable {
             }
             return
         }
-        registrations.commit([registration], app: app.id) { [self] results in
+        services.registrations.commit([registration], app: app.id) { [self] results in
             // The answer is made on the loop: here, all of a batch would wait for each other's.
             loop.execute { end(answer(results[0], to: call)) }
         }
@@ -151,7 +140,7 @@ package struct RequestShortcut: Sendable {
     }
 
     private func refusal(_ problem: Problem, of call: Call) -> Answer {
-        log.note(problem, on: call.match.endpoint)
+        services.log.note(problem, on: call.match.endpoint)
         return Answer(problem)
     }
 
@@ -161,7 +150,7 @@ package struct RequestShortcut: Sendable {
         if !answer.body.isEmpty { headers.add(name: "Content-Type", value: answer.contentType) }
         for header in answer.headers { headers.add(name: header.name.rawName, value: header.value) }
         if answer.status != .noContent { headers.add(name: "Content-Length", value: String(answer.body.count)) }
-        headers.add(name: "Date", value: date.text(at: clock()))
+        headers.add(name: "Date", value: date.text(at: services.clock()))
         let status = HTTPResponseStatus(statusCode: answer.status.code)
         return Reply(
             head: HTTPResponseHead(version: .http1_1, status: status, headers: headers),
@@ -169,7 +158,7 @@ package struct RequestShortcut: Sendable {
     }
 
     private func announcement(of step: Step?) -> (@Sendable () -> Void)? {
-        guard let step, let steps else { return nil }
+        guard let step, let steps = services.steps else { return nil }
         return { steps.reached(step) }
     }
 }

@@ -157,15 +157,9 @@ extension AudienceRequest {
         }
         return InlineTarget(
             provider: provider, environment: environment ?? .production,
-            topic: try topic.map { (text) throws(Problem) in try readTopic(text, of: offered, at: pointer) } ?? "",
+            topic: try topic.map { (text) throws(Problem) in
+                try TokenText.topic(text, of: offered, kind: nil, at: pointer / "topic")
+            } ?? "",
             token: try TokenText.read(text, of: offered, at: pointer / "token"))
-    }
-
-    private static func readTopic(
-        _ text: String, of provider: any PushProvider, at pointer: JSONPointer
-    ) throws(Problem) -> String {
-        do throws(ProviderFault) { return try provider.readTopic(text, kind: nil) } catch {
-            throw Problem(error, at: pointer / "topic")
-        }
     }
 }

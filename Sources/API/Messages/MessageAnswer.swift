@@ -51,18 +51,16 @@ package enum MessageAnswer {
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
         if let rate = account.ratePerSecond { writer.member("rate_per_second", Int64(rate)) }
-        if let form = account.form { write(form, to: &writer) }
+        if let form = account.form {
+            writer.member("push_type", form.pushType.name)
+            writer.member("dry_run", form.isDryRun)
+            writer.member("asked", raw: form.asked.bytes)
+        }
         if isWhole {
             writeReasons(account.reasons, to: &writer)
             writeProviders(account, to: &writer)
             if let progress { ProgressAnswer.write(progress, to: &writer) }
         }
-    }
-
-    private static func write(_ form: MessageForm, to writer: inout JSONWriter) {
-        writer.member("push_type", form.pushType.name)
-        writer.member("dry_run", form.isDryRun)
-        writer.member("asked", raw: form.asked.bytes)
     }
 
     static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {

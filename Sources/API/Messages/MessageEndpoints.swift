@@ -32,13 +32,13 @@ extension Endpoint {
             try await $0.messages.pushHistory($1)
         },
         Endpoint("pauseMessage", .post, "/v1/apps/{app}/messages/{message}/pause", .scopes(senders)) {
-            try await $0.messages.pause($1)
+            try await $0.messages.change(.pause, $1)
         },
         Endpoint("resumeMessage", .post, "/v1/apps/{app}/messages/{message}/resume", .scopes(senders)) {
-            try await $0.messages.resume($1)
+            try await $0.messages.change(.resume, $1)
         },
         Endpoint("cancelMessage", .post, "/v1/apps/{app}/messages/{message}/cancel", .scopes(senders)) {
-            try await $0.messages.cancel($1)
+            try await $0.messages.change(.cancel, $1)
         },
     ]
 

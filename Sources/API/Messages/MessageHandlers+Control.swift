@@ -3,17 +3,12 @@ import Store
 
 /// Pause, resume, cancel and rate change. Each may be repeated: a message that is already as requested stays so.
 extension MessageHandlers {
-    func pause(_ call: Call) async throws(Problem) -> Answer { try await change(.pause, call) }
-
-    func resume(_ call: Call) async throws(Problem) -> Answer { try await change(.resume, call) }
-
-    func cancel(_ call: Call) async throws(Problem) -> Answer { try await change(.cancel, call) }
 
     func changeRate(_ call: Call) async throws(Problem) -> Answer {
         try await change(.rate(try RateRequest.read(call.body)), call)
     }
 
-    private func change(_ control: ControlRequest, _ call: Call) async throws(Problem) -> Answer {
+    func change(_ control: ControlRequest, _ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let app = try await apps.app(of: call)
         let reply: ControlReply

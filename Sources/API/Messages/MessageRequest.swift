@@ -140,7 +140,8 @@ package struct MessageRequest: Equatable, Sendable {
             guard !member.name.isEmpty else {
                 throw Problem(.invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
-            guard !isReserved(member.name) else {
+            // No message may use these, whichever provider it reaches. FCM's compiler refuses FCM's reserved names.
+            guard !["aps", "carillon_id"].contains(member.name) else {
                 throw Problem(
                     .reservedKey, "This name is reserved for APNs or the gateway; choose another one.",
                     at: pointer / member.name)
@@ -149,10 +150,6 @@ package struct MessageRequest: Equatable, Sendable {
         }
         return members
     }
-
-    /// Names that no message may use, whichever provider it reaches. FCM's compiler refuses the names that FCM
-    /// reserves.
-    private static func isReserved(_ name: String) -> Bool { ["aps", "carillon_id"].contains(name) }
 
     private static func readOptions(
         _ message: inout EnvelopeReader
