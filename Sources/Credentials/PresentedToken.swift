@@ -42,9 +42,8 @@ package struct PresentedToken: Sendable {
 
     package mutating func renewalFailed(now: WallInstant) { cache.renewalFailed(now: now) }
 
-    /// Records that requests of that generation were answered with `ExpiredProviderToken`. Returns true if the token
-    /// was young: a clock is wrong. Answers to a token replaced meanwhile, of which a thousand may still come, are
-    /// ignored.
+    /// Records that requests of that generation were answered with `ExpiredProviderToken`; true: the token was young,
+    /// and a clock is wrong. The many late answers to a token replaced meanwhile are ignored.
     package mutating func refusedAsExpired(_ refused: UInt64, now: WallInstant) -> Bool {
         guard let token, refused >= tokenSince else { return false }
         return cache.refusedAsExpired(token, now: now)

@@ -29,11 +29,7 @@ package struct MemberBitmap: Equatable, Sendable {
         }
     }
 
-    package var setCount: Int {
-        var total = 0
-        for byte in bytes { total += byte.nonzeroBitCount }
-        return total
-    }
+    package var setCount: Int { bytes.reduce(0) { $0 + $1.nonzeroBitCount } }
 
     /// Visits the set positions in rising order.
     package func forEachSet(_ visit: (Int) -> Void) {

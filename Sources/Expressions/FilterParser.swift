@@ -27,8 +27,6 @@ struct FilterParser {
         return expression
     }
 
-    private init(bytes: [UInt8], tokens: [FilterToken]) { (self.bytes, self.tokens) = (bytes, tokens) }
-
     private mutating func parseAny() throws(FilterFault) -> FilterExpression {
         var members = [try parseAll()]
         while takeIdentifier("or") { members.append(try parseAll()) }

@@ -50,8 +50,6 @@ package struct FilterLexer {
         return tokens
     }
 
-    private init(bytes: [UInt8]) { self.bytes = bytes }
-
     private mutating func next() throws(FilterFault) -> FilterToken {
         while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
         let start = index

@@ -82,12 +82,10 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         }
     }
 
-    /// Commits operations without a waiting task.
+    /// Commits one or more operations without a waiting task.
     ///
-    /// - Parameters:
-    ///   - operations: one or more.
-    ///   - answered: called once, from any thread, with the answers in their order. Other callers of the batch wait
-    ///     until it returns.
+    /// - Parameter answered: called once, from any thread, with the answers in their order. Other callers of the batch
+    ///   wait until it returns.
     package func commit(_ operations: [Operation], app: AppID, answered: @escaping @Sendable ([Answer]) -> Void) {
         precondition(!operations.isEmpty)
         // Computed before taking the lock, which all apps share.
@@ -117,7 +115,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
                 state.waiting -= answers.count
                 return state.queues[app]?.finish(batch.number, answers) ?? []
             }
-            for each in answered { each.complete(each.answers) }
+            for complete in answered { complete() }
         }
     }
 
@@ -201,8 +199,8 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     /// - Parameters:
     ///   - number: the number of a batch that was taken.
     ///   - answers: the answers to its operations, in order.
-    /// - Returns: the calls that have all their answers now.
-    mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [AnsweredCall<Answer>] {
+    /// - Returns: the completions of the calls that have all their answers now.
+    mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [@Sendable () -> Void] {
         let batch = batches.removeValue(forKey: number) ?? []
         waiting -= batch.count
         inFlightCount -= batch.count
@@ -264,24 +262,19 @@ private final class Caller<Answer: Sendable> {
     private var answers: [Answer]
     private var missing: Int
     var inFlight = 0
-    private let complete: AnsweredCall<Answer>.Completion
+    private let complete: @Sendable ([Answer]) -> Void
 
-    init(count: Int, unanswered: Answer, _ complete: @escaping AnsweredCall<Answer>.Completion) {
+    init(count: Int, unanswered: Answer, _ complete: @escaping @Sendable ([Answer]) -> Void) {
         answers = Array(repeating: unanswered, count: count)
         missing = count
         self.complete = complete
     }
 
-    /// Returns the call with its last answer.
-    func answer(_ answer: Answer, at place: Int) -> AnsweredCall<Answer>? {
+    /// Returns the call's completion with its last answer.
+    func answer(_ answer: Answer, at place: Int) -> (@Sendable () -> Void)? {
         answers[place] = answer
         missing -= 1
-        return missing == 0 ? AnsweredCall(complete: complete, answers: answers) : nil
+        guard missing == 0 else { return nil }
+        return { [complete, answers] in complete(answers) }
     }
-}
-
-private struct AnsweredCall<Answer: Sendable>: Sendable {
-    typealias Completion = @Sendable ([Answer]) -> Void
-    let complete: Completion
-    let answers: [Answer]
 }

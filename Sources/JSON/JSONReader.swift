@@ -8,8 +8,6 @@ package struct JSONReader {
     private var depth = 0
     private var values = 0
 
-    private init(_ bytes: [UInt8], _ limits: JSONLimits) { (self.bytes, self.limits) = (bytes, limits) }
-
     package static func read(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.bytesMax else { throw JSONError(.tooLarge(bytesMax: limits.bytesMax), at: 0) }
         do { return try readAll(bytes, limits) } catch {
@@ -20,7 +18,7 @@ package struct JSONReader {
     }
 
     private static func readAll(_ bytes: [UInt8], _ limits: JSONLimits) throws(JSONError) -> JSONValue {
-        var reader = JSONReader(bytes, limits)
+        var reader = JSONReader(bytes: bytes, limits: limits)
         reader.skipWhiteSpace()
         let value = try reader.readValue()
         reader.skipWhiteSpace()

@@ -7,11 +7,6 @@ enum Files {
         return .folderUnusable(path: path, reason: reason ?? "error \(errno)")
     }
 
-    static func exists(_ path: String) -> Bool {
-        var status = stat()
-        return unsafe lstat(path, &status) == 0
-    }
-
     /// The status of the file that a link leads to.
     static func status(_ path: String) -> stat? {
         var status = stat()

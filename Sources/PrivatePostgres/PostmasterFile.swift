@@ -46,9 +46,8 @@ struct PostmasterFile: Equatable, Sendable {
 
     var isPostgres: Bool { Files.readText("/proc/\(process)/comm")?.hasPrefix("postgres") == true }
 
-    /// Makes a stale file harmless if another program now has its process number: PostgreSQL would take that program
-    /// for a running server. The other lines stay, because PostgreSQL uses them to find processes of the old server
-    /// that still use its shared memory.
+    /// Makes a stale file harmless if another program now has its process number. The other lines stay: by them
+    /// PostgreSQL finds processes of the old server that still use its shared memory.
     static func disown(in folder: String, _ account: ServerAccount) throws(PrivateServerError) {
         guard let text = Files.readText(path(in: folder)) else { return }
         let remaining = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().joined(

@@ -18,7 +18,7 @@ struct ServerFolder: Sendable {
 
     /// The server's own folder; nil if there is none yet.
     var dataPath: String? {
-        guard Files.exists(entry + "/PG_VERSION") else { return nil }
+        guard Files.statusOfLink(entry + "/PG_VERSION") != nil else { return nil }
         return try? Files.realPath(entry)
     }
 

@@ -16,7 +16,7 @@ struct ServerStarter: Sendable {
             return file.isServing(dataPath)
         }
 
-        var hasSocket: Bool { Files.exists(socketFolder + "/.s.PGSQL.5432") }
+        var hasSocket: Bool { Files.statusOfLink(socketFolder + "/.s.PGSQL.5432") != nil }
     }
 
     let folder: ServerFolder

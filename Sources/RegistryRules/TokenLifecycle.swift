@@ -20,13 +20,15 @@ package enum TokenLifecycle {
         if let learned = incoming.registration.asOf, let status = existing ?? holder,
             [existing, holder].contains(where: { $0?.asOf.map { learned < $0 } ?? false })
         {
-            return RegistrationDecision(change: .stale, row: status, isWideRowChanged: false, formerHolder: nil)
+            return RegistrationDecision(
+                change: .stale, row: status, isWideRowChanged: false, formerHolder: nil, liftsSuspicion: false,
+                replacedGeneration: nil)
         }
         guard let existing else {
             let row = StoredRegistration(creating: incoming)
             return RegistrationDecision(
                 change: holder == nil ? .created : .moved, row: row, isWideRowChanged: true,
-                formerHolder: holder?.lostToken)
+                formerHolder: holder?.lostToken, liftsSuspicion: false, replacedGeneration: nil)
         }
         let row = existing.merged(with: incoming)
         return RegistrationDecision(
@@ -151,15 +153,6 @@ package struct RegistrationDecision: Equatable, Sendable {
     package let liftsSuspicion: Bool
     /// Set if another token replaced this generation, with feedback `replaced` about it.
     package let replacedGeneration: TokenGeneration?
-
-    package init(
-        change: RegistrationChange, row: StoredRegistration, isWideRowChanged: Bool,
-        formerHolder: StoredRegistration?, liftsSuspicion: Bool = false, replacedGeneration: TokenGeneration? = nil
-    ) {
-        (self.change, self.row) = (change, row)
-        (self.isWideRowChanged, self.formerHolder) = (isWideRowChanged, formerHolder)
-        (self.liftsSuspicion, self.replacedGeneration) = (liftsSuspicion, replacedGeneration)
-    }
 }
 
 extension TokenGeneration {

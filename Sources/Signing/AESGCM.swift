@@ -15,7 +15,7 @@ package enum AESGCM {
     package static func seal(
         _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8] = []
     ) throws(SigningError) -> [UInt8] {
-        let cipher = try Cipher(key, nonce, .seal)
+        let cipher = try Cipher(key, nonce, isSealing: true)
         try cipher.authenticate(context)
         var sealed = try cipher.run(plaintext)
         guard cipher.finish() else { throw .library }
@@ -28,7 +28,7 @@ package enum AESGCM {
         _ sealed: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8] = []
     ) throws(SigningError) -> [UInt8] {
         guard sealed.count >= tagBytes else { throw .notAuthentic }
-        let cipher = try Cipher(key, nonce, .open)
+        let cipher = try Cipher(key, nonce, isSealing: false)
         try cipher.authenticate(context)
         let plaintext = try cipher.run(Array(sealed.dropLast(tagBytes)))
         try cipher.expect(tag: Array(sealed.suffix(tagBytes)))
@@ -38,20 +38,16 @@ package enum AESGCM {
 }
 
 @safe private struct Cipher: ~Copyable {
-    enum Direction: Int32 {
-        case open = 0
-        case seal = 1
-    }
 
     private let context: OpaquePointer
 
-    init(_ key: [UInt8], _ nonce: [UInt8], _ direction: Direction) throws(SigningError) {
+    init(_ key: [UInt8], _ nonce: [UInt8], isSealing: Bool) throws(SigningError) {
         precondition(key.count == AESGCM.keyBytes && nonce.count == AESGCM.nonceBytes)
         ERR_clear_error()
         let made = unsafe EVP_CIPHER_CTX_new()
         // 12 bytes are GCM's default nonce length.
         guard let context = unsafe made,
-            unsafe EVP_CipherInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce, direction.rawValue) == 1
+            unsafe EVP_CipherInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce, isSealing ? 1 : 0) == 1
         else {
             unsafe EVP_CIPHER_CTX_free(made)
             throw .library

@@ -56,7 +56,6 @@ package enum TLSIdentityFault: Equatable, Sendable {
 /// The peer's alert: an open space (RFC 8446, section 6).
 package struct TLSAlert: Equatable, Sendable, CustomStringConvertible {
     package let code: UInt8
-    package init(code: UInt8) { self.code = code }
 
     package static let certificateRequired = TLSAlert(code: 116)
     package static let noApplicationProtocol = TLSAlert(code: 120)

@@ -210,7 +210,4 @@ extension TLSSession {
         guard let pointer = unsafe SSL_get1_peer_certificate(session) else { return nil }
         return try? TLSCertificate(unsafe CertificateHandle(adopting: pointer))
     }
-
-    /// The TLS version as OpenSSL writes it: "TLSv1.3".
-    package var version: String { unsafe String(cString: SSL_get_version(session)) }
 }

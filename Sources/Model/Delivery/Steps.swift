@@ -1,9 +1,7 @@
-/// The numbered steps from a request to its settled outcome, and of control requests meanwhile. A crash at any of them
-/// must lose nothing.
+/// The numbered steps from a request to its settled outcome, and of control requests. A crash at any loses nothing.
 ///
-/// The service announces each step but those that are written and not committed. The crash tests see these from outside,
-/// between the gateway and its database. Production has no listener (`nil`). Only the executable of the crash tests has
-/// one, which ends the process there.
+/// The service announces each step but those that are written and not committed, which crash tests see from outside.
+/// Only the executable of the crash tests has a listener, which ends the process there.
 package enum Step: Int, Sendable, CaseIterable {
     /// The message was read and validated; nothing is written.
     case messageRead = 1
