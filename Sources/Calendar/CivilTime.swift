@@ -59,7 +59,6 @@ struct TextScanner {
 
     mutating func takeAny() -> UInt8? { remaining.popFirst() }
 
-    /// Reads exactly this many digits.
     mutating func number(digits: Int) -> Int? {
         guard remaining.count >= digits else { return nil }
         var number = 0

@@ -10,8 +10,7 @@ package enum RFC3339 {
         return time.instant(offsetMinutes: offsetMinutes)
     }
 
-    /// Parses a local time without an offset, "2026-12-01T12:00:00", as if it were in UTC. Returns nil for anything
-    /// else.
+    /// Parses a time without an offset, "2026-12-01T12:00:00", as in UTC; nil for anything else.
     package static func parseLocal(_ text: some StringProtocol) -> WallInstant? {
         var scanner = TextScanner(text)
         guard let time = civilTime(&scanner), scanner.isAtEnd else { return nil }

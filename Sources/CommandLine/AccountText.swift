@@ -72,8 +72,7 @@ extension JSONValue {
         return "no device received the message. For the reasons: carillon messages failures \(shown("id"))"
     }
 
-    /// The number of pushes in a message's account that a provider accepted. In a dry run, those that would have been
-    /// sent.
+    /// The pushes of an account that a provider accepted. In a dry run, those that would have been sent.
     var reached: Int64 {
         let outcomes = object?["outcomes"] ?? .null
         return outcomes.count("accepted") + (object?["dry_run"]?.bool == true ? outcomes.count("suppressed") : 0)

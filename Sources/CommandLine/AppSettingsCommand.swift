@@ -1,7 +1,6 @@
 import ArgumentParser
 import JSON
 
-/// `carillon apps settings`: an app's settings.
 struct AppSettingsCommand: GatewayCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Shows an app's settings, and changes those that are given.",

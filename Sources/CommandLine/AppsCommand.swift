@@ -1,7 +1,6 @@
 import ArgumentParser
 import JSON
 
-/// `carillon apps`: the tenants.
 package struct AppsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Lists, creates, changes and deletes apps.",

@@ -13,13 +13,11 @@ package struct AudienceDescription: Equatable {
     private let remaining: String
     private static let namesShown = 5
 
-    /// A condition of the list of devices.
     package struct Filter: Equatable {
         package let name: String
         package let value: String
     }
 
-    /// - Parameter message: the message in the API's form.
     package init(of message: JSONObject) {
         let audience = message["audience"]?.object ?? JSONObject()
         func names(_ member: String) -> [String]? { audience[member]?.array?.map { $0.string ?? "?" } }
@@ -57,7 +55,6 @@ package struct AudienceDescription: Equatable {
         }
     }
 
-    /// - Parameter count: such as "1,000"; nil: not counted.
     package func sentence(count: String?) -> String {
         [lead, count ?? "", remaining].filter { !$0.isEmpty }.joined(separator: " ")
     }
@@ -99,8 +96,7 @@ extension GatewayClient {
     /// Counting stops after this many pages. Pages may be empty if few devices match.
     private static let pagesCounted = 100
 
-    /// The audience's number of devices, such as "1,000". nil: no lists give it, counting takes too long, or the key
-    /// may not list devices.
+    /// The audience's number of devices, such as "1,000"; nil: not known in time, or not permitted.
     func count(_ audience: AudienceDescription, devices path: String) async -> String? {
         guard let lists = audience.lists else { return nil }
         var found: Set<[String]> = []

@@ -6,15 +6,11 @@ package struct CommandFault: Error, CustomStringConvertible {
     package enum Kind: Int32, Sendable {
         /// The result is negative: a message ended with failures, or a check failed.
         case failed = 1
-        /// A given file or value can't be used.
         case usage = 64
         /// The gateway refused the request; the same request would be refused again.
         case refused = 65
-        /// The gateway can't be reached.
         case unreachable = 69
-        /// The same request may succeed later.
         case tryAgain = 75
-        /// The key is missing, not valid, or lacks a scope.
         case noPermission = 77
 
         /// Stable codes: published in docs/operations/command-line.md, never reused.
@@ -32,7 +28,6 @@ package struct CommandFault: Error, CustomStringConvertible {
 
     package let kind: Kind
     package let description: String
-    /// The gateway's problem, if the gateway reported one.
     private let problem: JSONObject?
 
     package init(_ kind: Kind, _ description: String) {
@@ -40,7 +35,6 @@ package struct CommandFault: Error, CustomStringConvertible {
         problem = nil
     }
 
-    /// Makes a fault of the gateway's problem.
     package init(status: Int, body: [UInt8]) {
         kind =
             switch status {
@@ -92,7 +86,6 @@ package func orComplain(asJSON: Bool, _ body: () async throws -> Void) async thr
     }
 }
 
-/// Runs the body of a command that looks at this machine only. Its errors describe themselves.
 package func orComplain(ofThisMachine asJSON: Bool, _ body: () async throws -> Void) async throws {
     do {
         try await body()

@@ -7,7 +7,6 @@ package enum Console {
     /// Writes a line of the answer. Control characters in it are made visible, so that they move no cursor.
     package static func write(_ line: String) { write(Array((TerminalText.clean(line) + "\n").utf8)) }
 
-    /// Writes bytes of the answer unchanged.
     package static func write(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes)) }
 
     /// Writes one line that says why the program can't go on.
@@ -27,10 +26,8 @@ package enum Console {
     /// Whether standard output is a terminal that can overwrite lines.
     static var drawsAnswers: Bool { canOverwrite(.standardOutput) }
 
-    /// Whether standard output is a terminal that may show colours.
     static var isColoured: Bool { drawsAnswers && ProcessInfo.processInfo.environment["NO_COLOR"] == nil }
 
-    /// Whether a person can answer a question.
     static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
 
     private static func canOverwrite(_ output: FileHandle) -> Bool {
@@ -88,7 +85,6 @@ package struct Progress {
     }
 }
 
-/// A table whose columns are as wide as their contents.
 package struct TextTable {
     private var rows: [[String]]
 
@@ -117,8 +113,7 @@ package struct TextTable {
 
     /// Writes a table of items, or a remark if there are none.
     ///
-    /// - Parameter columns: the titles, and the member that each column shows. A list is shown with commas, and a dot
-    ///   leads into an object.
+    /// - Parameter columns: titles and members. A list is shown with commas, and a dot leads into an object.
     static func write(_ items: [JSONValue], _ columns: KeyValuePairs<String, String>, ifEmpty remark: String) {
         guard !items.isEmpty else { return Console.remark(remark) }
         var table = TextTable()

@@ -3,7 +3,6 @@ import Encodings
 import Foundation
 import JSON
 
-/// `carillon credentials`: the credentials for an app's providers.
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Adds, lists, activates and retires credentials.",

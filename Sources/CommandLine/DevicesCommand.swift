@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import JSON
 
-/// `carillon devices`: the registry.
 package struct DevicesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "Lists, shows, registers, imports and removes devices.",

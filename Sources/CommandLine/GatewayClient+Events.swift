@@ -2,11 +2,8 @@ import AsyncHTTPClient
 import NIOCore
 
 extension GatewayClient {
-    /// The end of a stream of events.
     enum StreamEnd: Equatable {
-        /// `event` returned false.
         case finished
-        /// The stream ended, or its connection broke, before the last event.
         case cutOff
         /// The gateway serves no events: it is older, or has no stream left for us.
         case notServed

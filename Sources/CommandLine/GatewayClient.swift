@@ -4,7 +4,6 @@ import JSON
 import NIOCore
 import NIOSSL
 
-/// A client of the gateway's API, for commands. Sends one request after the other.
 package struct GatewayClient: Sendable {
     package let base: String
     private let key: String
@@ -170,7 +169,6 @@ package struct GatewayClient: Sendable {
     }
 }
 
-/// A file's contents in chunks.
 private struct FileChunks: AsyncSequence, Sendable {
     let file: FileHandle
     private static let chunkBytes = 65_536
@@ -213,10 +211,8 @@ extension JSONValue {
 
     func strings(_ name: String) -> [String] { elements(name).compactMap(\.string) }
 
-    /// The elements of a member that is a list; empty if it is none.
     func elements(_ name: String) -> [JSONValue] { object?[name]?.array ?? [] }
 
-    /// The members of a member that is an object; empty if it is none.
     func members(_ name: String) -> [JSONMember] { object?[name]?.object?.members ?? [] }
 
     static func list(of texts: some Sequence<some StringProtocol>) -> JSONValue {

@@ -37,7 +37,6 @@ struct Output {
 }
 
 extension CommandConfiguration {
-    /// A command with examples at the end of its help.
     package init(
         commandName: String? = nil, abstract: String, discussion: String = "", examples: [String], version: String = "",
         shouldDisplay: Bool = true, subcommands: [any ParsableCommand.Type] = [],
@@ -52,7 +51,6 @@ extension CommandConfiguration {
 }
 
 extension ArgumentHelp {
-    /// The help of an option whose value is shown by this name.
     package static func value(_ name: String, _ abstract: String) -> ArgumentHelp {
         ArgumentHelp(abstract, valueName: name)
     }

@@ -11,8 +11,7 @@ enum GatewayKey {
         return try read(String(decoding: contents.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self), from: path)
     }
 
-    /// Removes white space and byte order marks that editors and shells add. Text that is no key is never shown, and
-    /// never sent: no header could hold it.
+    /// Removes blanks and byte order marks of editors and shells. Text that is no key is never shown, and never sent.
     ///
     /// - Parameter place: the source of the text, for messages.
     static func read(_ text: String, from place: String) throws(CommandFault) -> String {

@@ -5,8 +5,7 @@ package enum HelpText {
     private static let indent = "  "
     private static let furtherIndent = "      "
 
-    /// Returns the text, and below it the examples, ready to be pasted. Long ones continue on further lines with a
-    /// backslash.
+    /// Returns the text, and below it the examples, ready to be pasted: long ones continue with a backslash.
     package static func of(_ text: String = "", examples: [String]) -> String {
         let lines = examples.flatMap { example in
             let pieces = pieces(of: example)

@@ -2,7 +2,6 @@ import Basis
 import JSON
 import Model
 
-/// The result of an import, read from the lines of the answer.
 package struct ImportOutcome {
     private let file: String
     private let app: String

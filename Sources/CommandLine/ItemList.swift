@@ -7,7 +7,6 @@ package struct ItemList {
 
     package init(_ items: [JSONValue] = [], next: String? = nil) { (self.items, self.next) = (items, next) }
 
-    /// The items as a table, with a remark if there are more.
     func output(_ columns: KeyValuePairs<String, String>, ifEmpty remark: String) -> Output {
         Output(json) {
             TextTable.write(items, columns, ifEmpty: remark)
@@ -23,8 +22,7 @@ extension GatewayClient {
     /// No registry has more pages; a gateway that answers more is faulty.
     private static let pagesMax = 10_000
 
-    /// Reads the items of a paged list: all of them, up to `limit` from the cursor on, or those on the first
-    /// `pagesAtMost` pages.
+    /// Reads a paged list: all items, up to `limit` from the cursor on, or those on the first pages.
     package func list(
         _ path: String, _ query: [(name: String, value: String?)] = [], of form: AnswerForm, from cursor: String? = nil,
         limit: Int = .max, pagesAtMost: Int = .max

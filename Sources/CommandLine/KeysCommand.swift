@@ -3,7 +3,6 @@ import Foundation
 import JSON
 import Model
 
-/// `carillon keys`: API keys with scopes.
 package struct KeysCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "keys", abstract: "Creates, lists and revokes API keys.",
@@ -106,10 +105,8 @@ package struct KeysCommand: AsyncParsableCommand {
     }
 }
 
-/// The owner of the keys that a command means. A key of all apps must be asked for: forgetting to name an app never
-/// makes one.
+/// The owner of the keys that a command means. A key of all apps must be asked for.
 package enum KeyOwner {
-
     /// nil: all apps. CARILLON_APP is a default of the shell; the options override it.
     package static func slug(
         given app: String?, environment: [String: String], isAllApps: Bool

@@ -1,7 +1,6 @@
 import JSON
 
-/// Follows a message to its end, over as many connections as needed. Uses the gateway's events, or polls if it serves
-/// none.
+/// Follows a message to its end over any number of connections, by the gateway's events or by polling.
 struct MessageFollower {
     typealias Show = (_ account: JSONValue, _ isNew: Bool) -> Void
 
@@ -18,8 +17,7 @@ struct MessageFollower {
     ]
 
     /// - Parameters:
-    ///   - show: called with the account at once, after each change, and now and then without a change; also with the
-    ///     last one.
+    ///   - show: called with the account at once, after each change, now and then between, and with the last one.
     ///   - note: called with a sentence when the gateway has gone away.
     /// - Returns: the account of the message after its end.
     func follow(_ show: Show, note: (String) -> Void) async throws -> JSONValue {
@@ -108,7 +106,6 @@ struct MessageFollower {
 }
 
 extension CommandFault {
-    /// Whether the same request may succeed later.
     fileprivate var mayPass: Bool { kind == .unreachable || kind == .tryAgain }
 }
 

@@ -14,13 +14,11 @@ struct MessagePreview {
     private let compiled: [CompiledMessage]
     private let badges: [BadgeChange]
     private let locales: LocaleTable
-    /// The providers that the message is meant for; nil: all.
     private let asked: [Provider]?
     private let app: String
     /// The next badge of a phone whose badge is 0, shown where each phone has its own next number.
     private static let nextBadge: Int32 = 1
 
-    /// - Parameter body: the body of `POST .../messages`.
     init(_ body: [UInt8], app: String) throws(CommandFault) {
         self.app = app
         let request: MessageRequest
@@ -64,7 +62,6 @@ struct MessagePreview {
         return ["previews": .array(messages)]
     }
 
-    /// The previews of each message for each kind of phone.
     private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
         let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
         return zip(compiled, badges).map { message, change in
@@ -88,7 +85,6 @@ struct MessagePreview {
     }
 }
 
-/// The device whose phones are previewed: its locale, and its own values.
 struct PreviewDevice {
     let locale: String?
     /// The gateway's answer about the named device; nil: no device, so that placeholders show their defaults.
@@ -110,10 +106,8 @@ struct PreviewDevice {
     }
 }
 
-/// The part of a message that one provider's phone gets.
 private struct NotificationPreview {
     let provider: Provider
-    /// nil: the phone gets nothing.
     let push: PushPreview?
 
     /// - Parameter badge: the badge to show if the body's number is only an example.

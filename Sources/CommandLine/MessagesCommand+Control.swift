@@ -1,7 +1,6 @@
 import ArgumentParser
 import JSON
 
-/// `carillon messages pause`, `resume`, `cancel` and `rate`.
 extension MessagesCommand {
     struct Pause: MessageCommand {
         static let configuration = CommandConfiguration(

@@ -50,7 +50,6 @@ extension MessagesCommand {
     }
 }
 
-/// The display of a message that is followed.
 private struct ProgressView {
     let app: String
     let isJSON: Bool

@@ -1,7 +1,6 @@
 import ArgumentParser
 import JSON
 
-/// `carillon messages`: messages and their results.
 package struct MessagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "messages", abstract: "Lists, shows, follows, pauses and cancels messages.",
@@ -127,7 +126,6 @@ extension GatewayClient {
         }
     }
 
-    /// Follows a message to its end and returns its account. Shows its progress until then.
     func watch(_ path: String, app: String) async throws -> JSONValue {
         var progress = Progress("Sending")
         var shown = WaitMessages()
@@ -144,8 +142,7 @@ extension GatewayClient {
 }
 
 extension JSONValue {
-    /// Whether the message's account is final. The account of a cancelled message is final once the pushes in flight
-    /// are answered and the others are counted.
+    /// Whether the account is final: of a cancelled message, once pushes in flight are answered and others counted.
     package var isOver: Bool {
         switch shown("state") {
         case "finished": true

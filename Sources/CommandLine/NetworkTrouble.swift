@@ -6,8 +6,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// The reason why a peer can't be reached, for people. The libraries' own descriptions hold memory addresses and source
-/// paths.
+/// Why a peer can't be reached, for people. The libraries' own descriptions hold memory addresses and paths.
 package enum NetworkTrouble: Equatable, Sendable {
     case connectionRefused
     case nameUnknown

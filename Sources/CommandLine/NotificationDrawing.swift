@@ -1,12 +1,10 @@
 import JSON
 
-/// A notification drawn in characters as a phone would show it.
 package struct NotificationDrawing {
     package var app: String
     package var title: String?
     package var subtitle: String?
     package var body: String?
-    /// Details that no phone shows as text.
     package var remarks: [String] = []
     private static let width = 46
 
@@ -32,8 +30,6 @@ package struct NotificationDrawing {
     }
 
     /// Draws the body of a request to FCM as Android shows it.
-    ///
-    /// - Parameter badge: shown in place of the body's number if each phone has its own next number.
     package init(fcm request: JSONValue, app: String, badge: String? = nil) {
         self.app = app
         let message = request.object?["message"]?.object

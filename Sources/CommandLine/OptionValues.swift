@@ -3,7 +3,6 @@ import Model
 
 /// Values that an option takes, for a shell's completion.
 enum OptionValues {
-    /// The providers that this version delivers to.
     static let providers = CompletionKind.list(["apns", "fcm"])
     static let environments = CompletionKind.list(PushEnvironment.allCases.map(\.name))
     static let kinds = CompletionKind.list(TokenKind.allCases.map(\.name))

@@ -32,8 +32,7 @@ package struct ProgressText {
         return count / step * step
     }
 
-    /// The share of the audience, or of its estimate, that has ended; nil if both are unknown. Below 1 while only the
-    /// estimate is known.
+    /// The ended share of the audience, or of its estimate and then below 1; nil if both are unknown.
     private var share: Double? {
         guard let whole = audience ?? expected else { return nil }
         return whole == 0 ? 1 : min(audience == nil ? 0.99 : 1, max(0, Double(ended) / Double(whole)))
@@ -47,8 +46,7 @@ package struct ProgressText {
         return ended > 0 ? "\(ended) ended, the audience is being found" : "the audience is being found"
     }
 
-    /// The hour at which the message will be sent, also if it was paused before. nil: the hour has passed, or there is
-    /// none.
+    /// The hour at which the message will be sent, if paused too. nil: it has passed, or there is none.
     var hourAhead: String? {
         if message.isAtLocalHour, message.shown("state") == "scheduled" {
             return "to be sent when a device's clock shows \(message.shown("send_at"))"
@@ -92,7 +90,6 @@ package struct ProgressText {
         }
     }
 
-    /// Each provider's part, and the reasons why its pushes ended.
     package var providers: [String] {
         let parts = progress?["providers"]?.object ?? message.object?["providers"]?.object
         return (parts?.members ?? []).flatMap { part in
@@ -133,8 +130,6 @@ package struct ProgressText {
     }
 
     /// The whole progress, for a terminal that is redrawn.
-    ///
-    /// - Parameter waits: lines about waiting pushes.
     package func screen(_ waits: [String]) -> [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))", "  " + bar]
         if let estimate { lines.append("  " + estimate) }

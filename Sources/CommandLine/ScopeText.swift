@@ -1,6 +1,5 @@
 import Model
 
-/// The meaning of each scope of an API key, for help texts.
 enum ScopeText {
     static let table = APIScope.allCases.map { scope in
         let name = scope.rawValue

@@ -1,4 +1,3 @@
-/// Lines of the answer that are redrawn in place on a terminal.
 package struct Screen {
     private var drawn = 0
     private static let noWrap = "\u{1b}[?7l"
@@ -27,7 +26,6 @@ package struct Screen {
         return text + Self.wrap
     }
 
-    /// Returns the bytes that remove the lines.
     package mutating func clear() -> String {
         defer { drawn = 0 }
         return drawn > 0 ? "\u{1b}[\(drawn)A\r\u{1b}[J" : ""

@@ -119,8 +119,7 @@ package struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Parameter note: called for each message that results: with its account, or with the gateway's answer if it
-    ///   isn't waited for.
+    /// - Parameter note: called for each resulting message: with its account, or with the answer if not waited for.
     private func deliver(
         _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, _ note: (JSONValue) -> Void
     ) async throws {
@@ -172,7 +171,6 @@ extension JSONObject {
 }
 
 private struct SentMessages {
-    /// Messages to the test installations.
     var tests: [JSONValue] = []
     var messages: [JSONValue] = []
 

@@ -1,6 +1,4 @@
-/// One event of a server's stream.
 package struct ServerSentEvent: Equatable, Sendable {
-    /// Empty if the server gave it none.
     package let id: String
     package let name: String
     package let data: [UInt8]
@@ -28,7 +26,6 @@ package struct ServerSentEvents {
 
     package enum Fault: Error, Equatable { case eventTooLarge }
 
-    /// Returns the events that these bytes complete.
     package mutating func take(_ bytes: some Sequence<UInt8>) throws(Fault) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in bytes {

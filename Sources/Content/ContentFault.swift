@@ -1,9 +1,7 @@
 import JSON
 import Model
 
-/// The reason why a message's content is refused. The sender has to change it.
 package enum ContentFault: Error, Equatable, Sendable {
-    /// A provider would not take the content.
     case provider(Provider, ProviderFault)
     /// A text with placeholders is malformed, or is where none are allowed.
     case template(JSONPointer, TemplateFault)
@@ -30,8 +28,7 @@ package struct ProviderFault: Error, Equatable, Sendable {
         (self.code, self.pointer, self.detail) = (code, pointer, detail)
     }
 
-    /// The code of content that shows nothing on the provider's devices. It is no fault if another provider's devices
-    /// have something to show.
+    /// Content that shows nothing on the provider's devices. No fault if another provider's devices show something.
     package static let nothingToShowCode = "nothing_to_show"
 
     package static func wrongValue(_ pointer: JSONPointer, expected: String) -> ProviderFault {

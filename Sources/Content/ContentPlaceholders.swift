@@ -1,11 +1,9 @@
 import JSON
 import Model
 
-/// Parses a template's texts and puts a mark (`PlaceholderMark`) in the place of each placeholder. The provider modules
-/// compile the marked content.
+/// Parses a template's texts and puts a mark (`PlaceholderMark`) in the place of each placeholder.
 struct ContentPlaceholders {
-    /// True for a place that becomes a header. A header has rules of its own, and a value that breaks them would make
-    /// the request invalid.
+    /// True for a place that becomes a header, whose own rules a value could break.
     private let isHeader: (JSONPointer) -> Bool
     /// The placeholders, indexed by the numbers of their marks.
     private(set) var placeholders: [TemplatePlaceholder] = []

@@ -226,7 +226,6 @@ extension UInt8 {
 }
 
 extension NotificationText {
-    /// Fills members that this text lacks from `other`.
     fileprivate func over(_ other: NotificationText) -> NotificationText {
         NotificationText(title: title ?? other.title, subtitle: subtitle ?? other.subtitle, body: body ?? other.body)
     }

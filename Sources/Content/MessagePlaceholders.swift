@@ -8,7 +8,6 @@ package struct MessagePlaceholders: Sendable {
     /// The fields that are read of each device, in this order.
     package let fields: [DeviceField]
 
-    /// Makes the placeholders of a message without any.
     package init() { (placeholders, fields) = ([], []) }
 
     private init(_ found: ContentPlaceholders) {
@@ -34,9 +33,7 @@ package struct MessagePlaceholders: Sendable {
 
 extension MessagePlaceholders {
     /// Returns one device's values for the placeholders, as JSON: for the preview of a single push.
-    /// - Parameters:
-    ///   - value: the device's value of a field; nil or empty: it has none.
-    ///   - mark: the bytes in the place of a provider's own mark.
+    /// - Parameter mark: the bytes in the place of a provider's own mark.
     package func pieces(
         of text: PlaceholderText, value: (DeviceField) -> [UInt8]?, mark: (_ mark: UInt8) -> [UInt8]
     ) -> [[UInt8]] {

@@ -1,7 +1,6 @@
 /// Marks for placeholders in a message's texts.
 ///
-/// A mark is two of Unicode's noncharacters. They have no meaning and occur in no exchanged text. Every step from
-/// content to JSON copies them unchanged, so a mark comes out where its text does.
+/// A mark is two of Unicode's noncharacters, which occur in no exchanged text and which no step to JSON changes.
 package enum PlaceholderMark {
     /// The number of different marks.
     package static let placeholdersMax = digits * digits

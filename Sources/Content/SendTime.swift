@@ -1,15 +1,13 @@
 import Basis
 import Model
 
-/// Computes when a message with a send hour is due.
 package enum SendTime {
     /// A time further ahead is a mistake rather than a plan.
     package static let aheadMax: Duration = .seconds(366 * 86_400)
     /// Requests take time to arrive, and clocks differ. An hour that is later than this was meant for another time.
     package static let lateMax: Duration = .seconds(3_600)
 
-    /// The send hour that still applies. nil if none was asked for, or if it has passed everywhere and late devices get
-    /// the message at once.
+    /// The send hour that still applies; nil: none was asked for, or it has passed and late devices get it at once.
     package static func left(of asked: SendHour?, now: WallInstant) -> SendHour? {
         guard case .local(let sending) = asked, sending.sendsPassed, sending.hour.last < now else { return asked }
         return nil

@@ -3,13 +3,10 @@ import Model
 
 /// A message's content as the database stores it: JSON, beside a format number in the message's row.
 ///
-/// The number covers the message with its audience, its plan and its parcels. A process works only on formats that it
-/// knows. From 0.1.0 on, a new member here or in an audience that the version before must not overlook needs a new
-/// format.
+/// The number covers the message with its audience, plan and parcels. A process works only on formats that it knows.
+/// From 0.1.0 on, a new member that the version before must not overlook needs a new format.
 package enum StoredContent {
-    /// The format that `encode` writes.
     package static let format: Int16 = 1
-    /// The formats that `decode` reads.
     package static let knownFormats = [format]
 
     package static func encode(_ content: MessageContent) -> [UInt8] {

@@ -95,7 +95,6 @@ struct TemplateReader {
     }
 }
 
-// Tokens.
 extension TemplateReader {
     private mutating func skipBlanks() {
         while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }

@@ -10,7 +10,6 @@ import Expressions
 /// literal: `{{'{{'}}` writes two braces.
 package struct TemplateText: Equatable, Sendable {
     package enum Part: Equatable, Sendable {
-        /// Text that is copied unchanged.
         case literal(String)
         case placeholder(TemplatePlaceholder)
     }
@@ -36,7 +35,6 @@ package struct TemplateText: Equatable, Sendable {
     }
 }
 
-/// One placeholder's field and default.
 package struct TemplatePlaceholder: Hashable, Sendable {
     package let field: DeviceField
     /// Used if the device has no value there, or an empty one.
@@ -66,7 +64,6 @@ package struct TemplateFault: Error, Equatable, Sendable {
     package init(position: Int, reason: Reason) { (self.position, self.reason) = (position, reason) }
 
     package enum Reason: Equatable, Sendable {
-        /// The braces that open here are never closed.
         case notClosed
         case quotedText(QuotedText.Fault.Reason)
         case unknownField(String)
@@ -98,7 +95,6 @@ package struct TemplateFault: Error, Equatable, Sendable {
     }
 }
 
-/// The limits of one message's placeholders.
 package enum TemplateLimits {
     /// Placeholders in one text: each copies a value.
     package static let placeholdersPerTextMax = 32

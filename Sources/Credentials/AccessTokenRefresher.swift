@@ -37,8 +37,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         case refused
     }
 
-    /// Fetches a token if there is none, or renews one that ends soon. Returns at once; `arrived` is called when a
-    /// fetch started here succeeds.
+    /// Fetches a token, or renews one that ends soon. Returns at once; `arrived` is called after a success.
     package func freshen(arrived: @escaping @Sendable () async -> Void) -> Status {
         let (status, shouldFetch) = presented.withLock { state -> (Status, Bool) in
             switch state.cache.next(now: Clocks.monotonicNow()) {

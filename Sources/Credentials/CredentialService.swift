@@ -14,10 +14,7 @@ package struct CredentialService: Sendable {
     private let keyFiles: KeyFileQueue
     private let allowsPrivateTargets: Bool
 
-    /// - Parameters:
-    ///   - tokenEndpoint: fetches the access tokens of service accounts.
-    ///   - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
-    ///   - keyFiles: the queue that opens submitted key files.
+    /// - Parameter allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
     package init(
         store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
         keyFiles: KeyFileQueue = KeyFileQueue()
@@ -85,8 +82,7 @@ package struct CredentialService: Sendable {
 
     /// Returns the topics of the credential's slot, and the bytes to seal.
     ///
-    /// A private address is refused as far as the host's name shows it. The token endpoint checks the resolved address
-    /// again.
+    /// Refuses a private address by the host's name. The token endpoint checks the resolved address again.
     private func checked(
         _ credential: any ProviderCredential, _ submission: CredentialSubmission
     ) throws(CredentialFault) -> (topics: [String], plain: [UInt8]) {
@@ -117,12 +113,10 @@ package struct CredentialService: Sendable {
         guard try await stored(await store.delete(id, app: app)) else { throw .unknownCredential }
     }
 
-    /// Opens sealed keys. Their files were checked on submission, so each takes a moment. They do not wait behind files
-    /// that are being submitted.
+    /// Opens sealed keys, which were checked on submission. They do not wait behind submitted files.
     private static let sealedKeyThreads = BlockingPool(name: "sealed keys", threadsMax: 2, waitingMax: 1_024)
 
-    /// Returns the credential of a record, for the lane that uses it. Throws `.overloaded` if too many are being
-    /// opened.
+    /// Returns a record's credential, for its lane. Throws `.overloaded` if too many are being opened.
     package func credential(of record: CredentialRecord) async throws(CredentialFault) -> any ProviderCredential {
         let bytes = try opened(record.sealed, purpose(record.id, record.app, record.environment))
         let provider = record.provider
@@ -139,8 +133,7 @@ package struct CredentialService: Sendable {
         }
     }
 
-    /// Returns a purpose that names one row. A secret moved to another row, even of the same app and environment, does
-    /// not open.
+    /// Names one row: a secret moved to another row, even of the same app and environment, does not open.
     private func purpose(_ id: CredentialID, _ app: AppID, _ environment: PushEnvironment) -> String {
         "credential/\(id.value)/\(app.value)/\(environment.name)"
     }

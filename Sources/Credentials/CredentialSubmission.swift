@@ -7,7 +7,6 @@ import Store
 package struct CredentialSubmission: Sendable, CustomStringConvertible {
     package let provider: Provider
     package let form: SubmittedForm
-    /// The environments whose slots are filled, one or both.
     package let environments: [PushEnvironment]
     /// Empty: a key serves every topic of its team; a certificate itself names its topics.
     package let topics: [String]
@@ -32,7 +31,6 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
     case overloaded
     /// Too many of this app's key files wait to be opened; nothing was done.
     case shareUsedUp
-    /// A sealed key has not been opened within this time.
     case openingTooSlow(deadline: Duration)
     case store(StoreFault)
     case vault(VaultError)

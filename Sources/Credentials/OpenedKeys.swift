@@ -28,7 +28,6 @@ package struct OpenedKeys: KeyReader {
     }
 }
 
-/// A key of the module Signing.
 private protocol OpenSSLKey: Sendable {
     func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8]
     func publicPEM() throws(SigningError) -> [UInt8]

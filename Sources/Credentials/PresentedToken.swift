@@ -4,8 +4,7 @@ import ProviderInterface
 
 /// The provider token that lanes read, and the generation of its presentation.
 ///
-/// A value without a clock. Generations rise with each token, and when connections have to be told apart for another
-/// reason. So an answer can be matched with the token that its request carried.
+/// A value without a clock. By the rising generation, an answer is matched with the token that its request carried.
 package struct PresentedToken: Sendable {
     private var cache = ProviderTokenCache()
     private var token: ProviderToken?

@@ -3,8 +3,7 @@ import Reactor
 
 /// Judges the target of a URL from a stranger by its host alone.
 package enum TargetHost {
-    /// Names that lead to this machine or its network in any resolver (RFC 6761, RFC 6762, RFC 8375). Clouds use
-    /// `internal` for their own names.
+    /// Zones of private names (RFC 6761, RFC 6762, RFC 8375). Clouds use `internal` for their own names.
     private static let privateZones = ["localhost", "local", "internal", "home.arpa"]
 
     /// Whether the host is, or may be, this machine or its network.

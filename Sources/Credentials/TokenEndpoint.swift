@@ -16,12 +16,10 @@ package struct TokenEndpointAnswer: Sendable {
     }
 }
 
-/// The reason why there is no answer.
 package enum TokenEndpointFault: Error, Equatable, Sendable {
     /// The address is this machine's, or its network's, and no setting allows that.
     case privateTarget
     case malformedURL
-    /// The host was not resolved or reached, or the connection broke or was too slow. The library's text has no
-    /// secrets.
+    /// Not resolved or reached, broken or too slow. The library's text has no secrets.
     case unreachable(String)
 }

@@ -27,8 +27,7 @@ package struct Vault: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Opens a sealed value. Fails if the master key or the purpose differs, or a bit was changed; the three look
-    /// alike.
+    /// Fails if the master key or the purpose differs, or a bit was changed; the three look alike.
     package func open(_ sealed: [UInt8], purpose: String) throws(VaultError) -> [UInt8] {
         let bodyStart = 1 + AESGCM.nonceBytes
         guard sealed.count >= bodyStart + AESGCM.tagBytes, sealed[0] == Vault.format else { throw .doesNotOpen }

@@ -31,7 +31,6 @@ package struct MemberBitmap: Equatable, Sendable {
 
     package var setCount: Int { bytes.reduce(0) { $0 + $1.nonzeroBitCount } }
 
-    /// Visits the set positions in rising order.
     package func forEachSet(_ visit: (Int) -> Void) {
         for (index, byte) in bytes.enumerated() {
             var remaining = byte

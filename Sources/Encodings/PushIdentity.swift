@@ -3,8 +3,7 @@ import Model
 
 /// The id of one push on the wire: the same for one message and registration on every attempt.
 ///
-/// Never change the hash: a push that is retried across an upgrade would get two ids. `PushIdentityTests` compares it
-/// with golden values.
+/// Never change the hash: a push that is retried across an upgrade would get two ids.
 package enum PushIdentity {
     /// Public constants, not secrets: they only keep our hashes apart from others'. ASCII "carillon push id".
     private static let hash = SipHash128(key0: 0x6361_7269_6c6c_6f6e, key1: 0x2070_7573_6820_6964)

@@ -15,7 +15,6 @@ package indirect enum FilterExpression: Equatable, Sendable {
     case condition(FilterCondition)
 }
 
-/// One test of one field.
 package enum FilterCondition: Equatable, Sendable {
     case text(TextField, TextTest)
     case provider(isAmong: Bool, [Provider])
@@ -80,9 +79,7 @@ package enum AttributeTest: Equatable, Sendable {
     case number(FilterOrder, DecimalNumber)
     /// Compares a text by its bytes: correct for dates in ISO 8601.
     case text(FilterOrder, String)
-    /// A text with this prefix.
     case startsWith(String)
-    /// An array that contains this element.
     case has(FilterScalar)
     case exists
     case missing
@@ -134,7 +131,6 @@ package enum FilterInstant: Equatable, Sendable {
 
 /// The limits of one expression. They bound its cost per registration.
 package enum FilterLimits {
-    /// The filter's length in UTF-8.
     package static let textBytesMax = 4_096
     /// The nesting of parentheses and `not`.
     package static let depthMax = 16

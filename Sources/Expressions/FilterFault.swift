@@ -15,9 +15,7 @@ package struct FilterFault: Error, Equatable, Sendable {
         case tooFarFromNow
         case unexpected(FilterPiece, expected: [FilterExpectation])
         case unknownField(String)
-        /// The field doesn't support this test.
         case notForField(FilterOperator, field: String, allowed: [FilterOperator])
-        /// The value is none of the field's names.
         case unknownName(field: String, names: [String])
         case quotedText(QuotedText.Fault.Reason)
         case notAVersion
@@ -59,7 +57,6 @@ package enum FilterExpectation: String, Equatable, Sendable {
     case end = "the end"
 }
 
-/// The tests that a condition can make.
 package enum FilterOperator: String, CaseIterable, Sendable {
     case equal = "=="
     case notEqual = "!="

@@ -1,7 +1,6 @@
 import Calendar
 import Model
 
-// Fields and their tests.
 extension FilterParser {
     mutating func parseCondition() throws(FilterFault) -> FilterCondition {
         let start = token
@@ -101,7 +100,6 @@ extension FilterParser {
     }
 }
 
-// Times.
 extension FilterParser {
     private mutating func parseInstant(_ field: InstantField) throws(FilterFault) -> FilterCondition {
         let asked = try takeOperator(of: field.rawValue, FilterOperator.orders)
@@ -134,7 +132,6 @@ extension FilterParser {
     }
 }
 
-// Attributes.
 extension FilterParser {
     private mutating func parseAttribute() throws(FilterFault) -> FilterCondition {
         let path = try takePath()

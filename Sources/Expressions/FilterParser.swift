@@ -65,7 +65,6 @@ struct FilterParser {
     }
 }
 
-// The token stream.
 extension FilterParser {
     /// The next token; the end is never passed.
     var token: FilterToken { tokens[place] }
@@ -99,6 +98,5 @@ extension FilterParser {
 }
 
 extension FilterExpression {
-    /// Parses a filter that a person or a program wrote.
     package init(parsing text: String) throws(FilterFault) { self = try FilterParser.parse(text) }
 }

@@ -1,6 +1,5 @@
 import Basis
 
-/// A token of a filter, with its position.
 struct FilterToken: Equatable {
     enum Kind: Equatable {
         case identifier(String)
@@ -36,8 +35,7 @@ package struct FilterLexer {
     private let bytes: [UInt8]
     private var index = 0
 
-    // Longer symbols first. Symbols of other languages are recognised, so that the error can say what is expected
-    // instead.
+    // Longer ones first. Other languages' symbols are recognised, so that the error can say what is expected.
     private static let symbols = [
         "==", "!=", "<=", ">=", "<>", "&&", "||", "=~", "=", "!", "<", ">", "&", "|", "(", ")", "[", "]", ",", ".", "+",
         "-", "*", "/", "%",

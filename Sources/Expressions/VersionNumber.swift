@@ -1,14 +1,11 @@
 import Basis
 
-/// A version: numbers separated by points, which the database compares from the left. 4.10 comes after 4.9, and 4.2
-/// equals 4.2.0.
+/// Numbers separated by points, compared from the left: 4.10 comes after 4.9, and 4.2 equals 4.2.0.
 package struct VersionNumber: Equatable, Sendable {
     /// Digits without leading zeros, one or more; only the first part may be a final "0".
     package let parts: [String]
 
-    /// Parses the beginning of a text. The text after the numbers, as in "4.2-beta" and "4.2 (1234)", is ignored.
-    ///
-    /// nil: the text does not begin with a number.
+    /// Parses the beginning of a text, and ignores the rest, as in "4.2-beta". nil: it begins with no number.
     package init?(leading text: String) {
         var parts: [String] = []
         var remaining = text.utf8[...]

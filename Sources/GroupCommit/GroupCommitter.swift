@@ -4,8 +4,7 @@ import Synchronization
 package struct GroupCommitSettings: Equatable, Sendable {
     /// The most operations in one transaction. More would hold its row locks for longer than a neighbour should wait.
     package var batchMax: Int
-    /// The most waiting operations, over all apps. Beyond it the database is the bottleneck, and operations are
-    /// refused.
+    /// The most waiting operations of all apps. Beyond it the database is the bottleneck, and more are refused.
     package var waitingMax: Int
     /// The most waiting operations of one app. An app with locked rows, or with more operations than its transactions
     /// carry, leaves room for the others (P7).
@@ -33,10 +32,7 @@ package struct OperationSubject: Sendable {
     }
 }
 
-/// Gathers the operations of one process into few transactions. That raises 5,000 registrations a second to many times
-/// as many.
-///
-/// The committer knows no SQL: its caller supplies the transaction.
+/// Gathers the operations of one process into few transactions, for many times 5,000 registrations a second.
 ///
 /// A transaction of an app takes the operations that arrived while earlier ones were in flight. So an idle registry
 /// answers at once, a busy one in batches. Apps never wait for each other.
@@ -60,7 +56,6 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
 
     /// - Parameters:
     ///   - refusal: the answer if too many operations wait already.
-    ///   - subject: the keys that an operation touches.
     ///   - transaction: carries out a batch of an app, and answers in its order.
     package init(
         settings: GroupCommitSettings = GroupCommitSettings(), refusal: Answer,
@@ -196,10 +191,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         return (batchNumber, taken.map(\.operation))
     }
 
-    /// - Parameters:
-    ///   - number: the number of a batch that was taken.
-    ///   - answers: the answers to its operations, in order.
-    /// - Returns: the completions of the calls that have all their answers now.
+    /// Returns the completions of the calls that have all their answers now.
     mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [@Sendable () -> Void] {
         let batch = batches.removeValue(forKey: number) ?? []
         waiting -= batch.count

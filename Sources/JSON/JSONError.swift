@@ -59,8 +59,7 @@ package struct JSONLimits: Sendable {
     package var bytesMax: Int
     /// Reading recurses, so this bound protects our stack.
     package var depthMax: Int
-    /// The number of values of all kinds at all levels. A value of two bytes of text takes a multiple of that in
-    /// memory.
+    /// The number of values at all levels: a value of two bytes of text takes a multiple in memory.
     package var valuesMax: Int
     package var numberBytesMax: Int
     /// Whether NUL is refused, which PostgreSQL's text can't hold.
@@ -73,7 +72,6 @@ package struct JSONLimits: Sendable {
         (self.numberBytesMax, self.refusesNUL) = (numberBytesMax, refusesNUL)
     }
 
-    /// The limits for the body of a request.
     package static let standard = JSONLimits(bytesMax: 1 << 20)
     /// No limits, for JSON that we wrote ourselves.
     package static let trusted = JSONLimits(

@@ -29,7 +29,6 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension JSONValue {
-    /// Returns nil if the document has no value at this place.
     package func value(at pointer: JSONPointer) -> JSONValue? {
         var place = self
         for token in pointer.tokens {

@@ -93,7 +93,6 @@ package struct JSONReader {
     }
 }
 
-// Strings.
 extension JSONReader {
     private mutating func readString() throws(JSONError) -> String {
         let start = index
@@ -178,7 +177,6 @@ extension JSONReader {
     }
 }
 
-// Numbers and single bytes.
 extension JSONReader {
     private mutating func readNumber() throws(JSONError) -> JSONNumber {
         let start = index
@@ -238,8 +236,7 @@ extension JSONReader {
     }
 }
 
-/// The names of one object so far. Few names are compared one by one. Many are hashed, so that a client can't cause
-/// quadratic time.
+/// The names of one object so far. Many are hashed, so that a client can't cause quadratic time.
 private struct SeenNames {
     private var hashed: Set<[UInt8]> = []  // lookup only
 

@@ -79,8 +79,7 @@ package enum JSONNumber: Hashable, Sendable {
     }
 }
 
-/// Members in the order in which they were written. Names are unique: the reader refuses duplicates, assignment
-/// replaces.
+/// Members in their written order. Names are unique: the reader refuses duplicates, assignment replaces.
 package struct JSONObject: Equatable, Sendable {
     /// From this many members on, repeated searches hash the names. Otherwise a client could cause quadratic time.
     static let fewMembersMax = 16

@@ -1,5 +1,4 @@
 extension JSONWriter {
-    /// Returns an object as a whole body.
     package static func body(capacity: Int = 256, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(capacity: capacity)
         writer.object(write)
@@ -42,13 +41,11 @@ extension JSONWriter {
 
     package mutating func strings(_ member: String, _ texts: [String]) { array(member, texts) { $0.string($1) } }
 
-    /// Writes null without a text.
     package mutating func optional(_ member: String, _ text: String?) {
         name(member)
         if let text { string(text) } else { null() }
     }
 
-    /// Writes null without a number.
     package mutating func optionalInteger(_ member: String, _ integer: (some BinaryInteger)?) {
         name(member)
         if let integer { self.integer(integer) } else { null() }

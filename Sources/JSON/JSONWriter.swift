@@ -40,7 +40,6 @@ package struct JSONWriter: Sendable {
         bytes.append(contentsOf: "null".utf8)
     }
 
-    /// Appends a value that is already JSON.
     package mutating func raw(_ json: [UInt8]) {
         separate()
         bytes.append(contentsOf: json)
@@ -156,7 +155,6 @@ extension JSONWriter {
 }
 
 extension JSONValue {
-    /// The value as minimal JSON.
     package var bytes: [UInt8] {
         var writer = JSONWriter()
         writer.value(self)
@@ -175,8 +173,7 @@ extension JSONWriter {
         }
     }
 
-    /// Appends the text as the inside of a JSON string. Text without escapes, the common case, is copied in one go.
-    /// Only the buffer allocates.
+    /// Appends the inside of a JSON string. Text without escapes, the common case, is copied in one go.
     package static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {
         var index = 0
         buffer.append(addingCapacity: text.count) { (copy: inout OutputSpan<UInt8>) in

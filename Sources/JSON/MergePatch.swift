@@ -1,6 +1,5 @@
 extension JSONValue {
-    /// Returns this document with a merge patch applied. Objects merge member by member, null removes, all else
-    /// replaces.
+    /// Returns this document with a merge patch applied: objects merge, null removes, all else replaces.
     ///
     /// Takes time in proportion to the size of both. The patch's depth, which the reader bounds, bounds the recursion.
     /// Source: RFC 7396.

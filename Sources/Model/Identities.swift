@@ -41,8 +41,7 @@ package struct MessageID: Hashable, Comparable, Sendable {
     package static func < (left: MessageID, right: MessageID) -> Bool { left.value < right.value }
 }
 
-/// A number that rises each time a registration's token is replaced or moves, so that an old answer never affects a new
-/// token.
+/// Rises each time a registration's token is replaced or moves: an old answer never affects a new token.
 package struct TokenGeneration: Hashable, Comparable, Sendable {
     package let value: Int32
     @inlinable package init(_ value: Int32) { self.value = value }

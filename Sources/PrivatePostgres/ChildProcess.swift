@@ -74,8 +74,7 @@ package enum ChildProcess {
         return wait(process) == 0
     }
 
-    /// Runs a program to its end. Returns both outputs, up to 64 KiB: more would fill the pipe and block it. nil: it
-    /// did not exit with 0.
+    /// Returns both outputs, up to 64 KiB: more would fill the pipe and block it. nil: it did not exit with 0.
     package static func output(_ command: [String]) -> String? {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { return nil }

@@ -43,7 +43,6 @@ enum Files {
         return buffer.isEmpty ? nil : String(decoding: buffer, as: UTF8.self)
     }
 
-    /// Reads a small file. nil if it can't be read.
     static func read(_ path: String) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

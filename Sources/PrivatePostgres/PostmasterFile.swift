@@ -25,8 +25,7 @@ struct PostmasterFile: Equatable, Sendable {
     /// Whether the process lives and is the server of this folder, not another process that reused its number.
     func isServing(_ folder: String) -> Bool {
         guard isAlive else { return false }
-        // A server changes into its folder. Root in a container may lack the right to see that; then the command line
-        // with which we started it decides.
+        // A server changes into its folder. In a container, root may not see that: then the command line decides.
         if let current = Files.linkTarget("/proc/\(process)/cwd") { return current == folder }
         guard let command = Files.read("/proc/\(process)/cmdline") else { return false }
         return command.split(separator: 0).contains { $0.elementsEqual(folder.utf8) }

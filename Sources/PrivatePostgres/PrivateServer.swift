@@ -58,7 +58,6 @@ package actor PrivateServer {
         withExtendedLifetime(use) {}
     }
 
-    /// A change of a server that is kept running.
     package enum Event: Sendable, Equatable {
         case ended
         /// Reported once per end, although every further attempt may fail.
@@ -66,8 +65,7 @@ package actor PrivateServer {
         case runsAgain
     }
 
-    /// Restarts the server whenever it has died (for example, killed for lack of memory). Returns when stopped or
-    /// cancelled.
+    /// Restarts the server whenever it has died, for lack of memory for example. Ends when stopped or cancelled.
     package func keepRunning(reporting report: @Sendable (Event) -> Void = { _ in }) async {
         var last = Event.runsAgain
         while let running, !Task.isCancelled {
@@ -90,7 +88,6 @@ package actor PrivateServer {
     /// Shorter than the wait of the pool's callers.
     private static let checkInterval: Duration = .milliseconds(500)
 
-    /// The postmaster's process id, while it is known to run.
     package var processID: Int32? { running?.process }
 
     private static func blocking<Answer: Sendable>(

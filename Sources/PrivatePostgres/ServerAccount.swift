@@ -24,8 +24,7 @@ struct ServerAccount: Equatable, Sendable {
         throw .accountMissing
     }
 
-    /// setpriv replaces itself by the command. So the process that we start is the server, and no session or terminal
-    /// remains.
+    /// setpriv replaces itself by the command: the started process is the server, and no terminal remains.
     private static func becoming(_ user: uid_t, _ group: gid_t) throws(PrivateServerError) -> ServerAccount {
         for folder in ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"] {
             let setpriv = folder + "/setpriv"

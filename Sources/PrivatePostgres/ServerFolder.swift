@@ -1,9 +1,7 @@
 import Glibc
 import Reactor
 
-/// The paths of one private server: data, log, lock and socket.
 struct ServerFolder: Sendable {
-    /// The gateway's data folder, absolute and without links.
     let dataFolder: String
 
     var entry: String { dataFolder + "/postgres" }
@@ -16,13 +14,11 @@ struct ServerFolder: Sendable {
         self.dataFolder = try Files.realPath(dataFolder)
     }
 
-    /// The server's own folder; nil if there is none yet.
     var dataPath: String? {
         guard Files.statusOfLink(entry + "/PG_VERSION") != nil else { return nil }
         return try? Files.realPath(entry)
     }
 
-    /// The major version that created the folder.
     func version(_ dataPath: String) throws(PrivateServerError) -> Int {
         let text = Files.readText(dataPath + "/PG_VERSION") ?? ""
         guard let version = Int(text.prefix { $0.isNumber }) else {
@@ -31,8 +27,7 @@ struct ServerFolder: Sendable {
         return version
     }
 
-    /// Runs `work` while no other process starts or stops the server. The lock ends with its descriptor, so a killed
-    /// owner leaves none behind.
+    /// Runs `work` while no other process starts or stops the server. A killed owner leaves no lock behind.
     func locked<Answer>(_ work: () throws(PrivateServerError) -> Answer) throws(PrivateServerError) -> Answer {
         let descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Files.failure(lock) }
@@ -146,8 +141,7 @@ extension ServerFolder {
 
 // The socket's folder.
 extension ServerFolder {
-    /// Returns a short path, because a socket's path is limited to 107 bytes. It is the same at each start, so that no
-    /// old folders remain.
+    /// A short path, as a socket's has at most 107 bytes. The same at each start: no old folders remain.
     static func socketFolder(_ dataPath: String, _ account: ServerAccount) throws(PrivateServerError) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in dataPath.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
@@ -159,8 +153,7 @@ extension ServerFolder {
         throw .folderUnusable(path: "/tmp" + name, reason: "can't be created, or belongs to another user")
     }
 
-    /// The folder that systemd provides. A service with its own /tmp needs it, because its socket there would be
-    /// hidden.
+    /// The folder that systemd provides: the socket of a service with its own /tmp would be hidden there.
     private static var runtimeFolder: [String] {
         guard let list = unsafe getenv("RUNTIME_DIRECTORY") else { return [] }
         let first = unsafe String(cString: list).split(separator: ":").first.map(String.init) ?? ""

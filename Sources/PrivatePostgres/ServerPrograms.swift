@@ -1,6 +1,5 @@
 import Glibc
 
-/// The folder of PostgreSQL's server programs.
 struct ServerPrograms: Equatable, Sendable {
     let folder: String
     let version: Int

@@ -4,7 +4,6 @@ import QueueRules
 package struct RouteFindings: Equatable, Sendable {
     /// Tokens that the sibling environment accepted within the window, those in question among them.
     package let found: Int
-    /// All settled answers within the window.
     package let answered: Int
     /// Answers before the window, up to `SuspicionRule.windowMax`, that neither suspected a token nor came from the
     /// sibling environment. They prove the route right.

@@ -3,8 +3,7 @@ import Model
 
 /// The effects of a registration, and of a provider's verdict, on a stored registration (P5).
 ///
-/// The registry's SQL and the simulated store both follow these decisions. The stores handle races (row locks,
-/// compare-and-set); the meaning stands here.
+/// The registry's SQL and the simulated store follow these decisions, and handle races themselves.
 package enum TokenLifecycle {
     /// Decides one registration.
     ///
@@ -47,7 +46,6 @@ package enum TokenLifecycle {
     }
 }
 
-/// A registration together with the route that it names.
 package struct IncomingRegistration: Equatable, Sendable {
     /// Its attributes are `.keep` if the same ones are stored already: only the database knows when two are equal.
     package var registration: DeviceRegistration
@@ -70,11 +68,9 @@ package struct StoredRegistration: Equatable, Sendable {
     package var state: RegistrationState
     package var generation: TokenGeneration
     package var profile: RegistrationProfile
-    /// From when the stored data is known: the later of its registration and the time that the backend named. nil: not
-    /// read, because no incoming registration has a time.
+    /// From when the stored data is known, by registration or backend; nil: not read, as no incoming one has a time.
     package var asOf: WallInstant?
-    /// Set if this generation of the token was found in the sibling environment: the route that was named, on which the
-    /// provider doesn't know the token.
+    /// The named route, if this generation was found in the sibling environment: there the token is unknown.
     package var mistakenRoute: RouteID?
 
     package init(
@@ -107,8 +103,7 @@ package struct StoredRegistration: Equatable, Sendable {
         return copy == other
     }
 
-    /// The row after its app registered again. That revives a suspected or retired token: the app just got it from the
-    /// provider.
+    /// The row after its app registered again, which revives a suspected or retired token.
     func merged(with incoming: IncomingRegistration) -> StoredRegistration {
         let input = incoming.registration
         var row = self
@@ -149,7 +144,6 @@ package struct RegistrationDecision: Equatable, Sendable {
     package let isWideRowChanged: Bool
     /// The row that lost the token, as it must become: retired, with feedback `moved`.
     package let formerHolder: StoredRegistration?
-    /// A suspicion of the token must be removed.
     package let liftsSuspicion: Bool
     /// Set if another token replaced this generation, with feedback `replaced` about it.
     package let replacedGeneration: TokenGeneration?

@@ -1,6 +1,5 @@
 import Model
 
-// The effect of an operator's undo on a registration.
 extension TokenLifecycle {
     /// Decides the undo of one entry of the feed.
     ///
@@ -21,7 +20,6 @@ extension TokenLifecycle {
 /// An entry of the feed, reduced to what an undo reads.
 package struct Retirement: Equatable, Sendable {
     package let verdict: FeedbackVerdict
-    /// The generation of the token that the entry names.
     package let generation: TokenGeneration
     package let isUndone: Bool
     package init(verdict: FeedbackVerdict, generation: TokenGeneration, isUndone: Bool) {

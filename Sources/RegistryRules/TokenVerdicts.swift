@@ -2,7 +2,6 @@ import Basis
 import Model
 import QueueRules
 
-// The effect of a provider's verdict on a registration.
 extension TokenLifecycle {
     /// Decides one verdict. Returns the state that it leads to, nil if it changes nothing.
     ///
@@ -103,7 +102,6 @@ package struct PendingSuspicion: Equatable, Sendable {
 package enum SuspicionDecision: Equatable, Sendable {
     /// Too early, or too few answers yet. Judged again after this time.
     case waits(for: Duration)
-    /// The token is retired.
     case confirmed
     /// Not confirmed. The token stays suspected until it works, is registered again, or is suspected again.
     case dropped

@@ -2,8 +2,7 @@ import API
 import ArgumentParser
 import CommandLine
 
-/// `carillon errors`: writes docs/errors.md. It is for the program's developers; a gateway serves the page at
-/// `/errors`.
+/// `carillon errors`: writes docs/errors.md, for developers. A gateway serves the page at `/errors`.
 struct ErrorsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "errors", abstract: "Prints docs/errors.md: every code with its cause and remedy.",

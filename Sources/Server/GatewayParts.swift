@@ -11,7 +11,6 @@ import Store
 /// A service that starts and ends with the others. The log gets the description instead of the whole value.
 protocol NamedService: Service, CustomStringConvertible {}
 
-/// The HTTP API, as a service that starts and ends with the others.
 struct APIService: NamedService {
     let description = "HTTP API"
     let server: GatewayServer
@@ -20,8 +19,7 @@ struct APIService: NamedService {
     let adminKeyFile: String?
     let log: Logger
 
-    /// The time that requests have to end once the program was asked to end. A client that sends slowly must not delay
-    /// the shutdown.
+    /// The time that requests have to end with the program. A client that sends slowly must not delay the shutdown.
     private static let lastAnswers: Duration = .seconds(5)
 
     func run() async throws {
@@ -57,8 +55,7 @@ struct APIService: NamedService {
     }
 }
 
-/// The first service to be asked to end: delivery begins to drain at once, while the listeners close one after the
-/// other.
+/// The first service to be asked to end: delivery drains while the listeners close one after the other.
 struct DrainsAtOnce: NamedService {
     let description = "drain"
     let delivery: DeliveryService
@@ -78,7 +75,6 @@ struct PrivateDatabaseService: NamedService {
     func run() async throws { await cancelWhenGracefulShutdown { await resources.keepDatabaseRunning(log) } }
 }
 
-/// Delivery, which drains when the program ends.
 struct DrainingDelivery: NamedService {
     let description = "delivery"
     let delivery: DeliveryService

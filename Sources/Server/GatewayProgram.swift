@@ -33,8 +33,7 @@ package struct GatewayProgram: Sendable {
         (self.settings, self.steps, self.log) = (settings, steps, log)
     }
 
-    /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: with 0 after a drain, else with one
-    /// line.
+    /// Reads the settings, runs until SIGTERM or SIGINT, and exits: with 0 after a drain, else with one line.
     package static func runToEnd(steps: (any StepListener)? = nil) async -> Never {
         do {
             let reader = try SettingsReader()
@@ -99,8 +98,7 @@ package struct GatewayProgram: Sendable {
                 services: services(resources, service, delivery)),
             listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: resources.adminKeyFile, log: log)
 
-        // Services end from the last to the first: delivery begins to drain, the API closes, notifications end,
-        // delivery has drained.
+        // Services end from the last to the first.
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),

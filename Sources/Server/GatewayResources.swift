@@ -19,9 +19,7 @@ struct GatewayResources: Sendable {
     let adminKey: Secret<String>
     /// The file of the admin key, if the data folder holds it: the start prints the path for newcomers.
     let adminKeyFile: String?
-    /// nil if the database is the operator's.
     let privateServer: PrivateServer?
-    /// The migrations that this start applied.
     let migrationsApplied: [String]
 
     /// Starts or adopts the private PostgreSQL if no other is named, and brings the schema up to this program's.
@@ -126,7 +124,6 @@ struct GatewayResources: Sendable {
 }
 
 enum DatabasePlace {
-    /// The private PostgreSQL, in its data folder.
     case folder(String)
     case named(PostgresSettings)
 
@@ -141,7 +138,6 @@ enum DatabasePlace {
         "the database \(name) was made by another version of Carillon (\(fault))"
     }
 
-    /// The step that makes room for a new database.
     var remedy: String {
         switch self {
         case .folder(let path): "remove the folder \(Self.absolute(path)) and start again"
@@ -154,7 +150,6 @@ enum DatabasePlace {
     }
 }
 
-/// The texts for an operator whose database is not as it should be.
 enum DatabaseErrorText {
     static func of(_ error: PostgresError) -> String {
         switch error {

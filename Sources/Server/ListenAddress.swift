@@ -27,7 +27,6 @@ package struct ProxyAddress: Equatable, Sendable, CustomStringConvertible {
         self.authorization = authorization.map(Secret.init)
     }
 
-    /// The form that lanes take.
     package var forLanes: ProxySettings {
         ProxySettings(host: endpoint.host, port: endpoint.port, authorization: authorization?.revealed)
     }

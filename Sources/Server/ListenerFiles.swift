@@ -5,7 +5,6 @@ struct ListenerFiles {
     let certificate: String
     let key: String
 
-    /// Returns nil for plain HTTP.
     init?(_ settings: Settings) {
         guard let certificate = settings.tlsCertificateFile, let key = settings.tlsKeyFile else { return nil }
         (self.certificate, self.key) = (certificate, key)

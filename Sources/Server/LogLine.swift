@@ -14,8 +14,7 @@ package enum LogFormat: String, CaseIterable, Sendable {
 
 /// One event in the log: one line, whatever its texts contain.
 ///
-/// Control characters, line ends of any kind and marks that turn the direction of text are escaped. So nothing that a
-/// provider or a client wrote can forge a line, or move the cursor of a terminal.
+/// Control characters, line ends and marks that turn the direction of text are escaped: no text can forge a line.
 package struct LogLine {
     private let time: WallInstant
     private let label: String

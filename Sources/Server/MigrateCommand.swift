@@ -1,7 +1,6 @@
 import ArgumentParser
 import CommandLine
 
-/// `carillon migrate`: brings the database's schema up to this program's, and ends.
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",

@@ -8,10 +8,8 @@ import NIOSSL
 import ProviderInterface
 import Reactor
 
-/// HTTP calls that are not pushes: access tokens. They are rare, so each has a client of its own and keeps nothing
-/// open.
+/// HTTP calls for access tokens. They are rare, so each has a client of its own and keeps nothing open.
 struct OutboundHTTP: TokenEndpoint {
-    /// Authorities besides the system's.
     let authorities: [NIOSSLCertificate]
     let proxy: ProxyAddress?
     /// Service accounts name the URL: a person who may hand in one must not reach our internal network with it.
@@ -21,7 +19,6 @@ struct OutboundHTTP: TokenEndpoint {
     private static let deadline: Duration = .seconds(20)
     private static let connectDeadline: Duration = .seconds(10)
 
-    /// - Parameter authorityFile: the text of `PROVIDER_CA_FILE`.
     init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
         authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
         (self.proxy, self.allowsPrivateTargets) = (proxy, allowsPrivateTargets)

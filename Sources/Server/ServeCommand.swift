@@ -1,7 +1,6 @@
 import ArgumentParser
 import CommandLine
 
-/// `carillon serve`: the gateway, until SIGTERM or Ctrl-C.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",

@@ -6,7 +6,6 @@ package struct Setting<Value: Sendable>: Sendable {
     package let name: String
     /// The default in `carillon settings`; a phrase in parentheses if there is no plain value.
     package let defaultText: String
-    /// The value if none is given.
     package let standard: Value
     /// The accepted values, if a range says it; nil: the meaning does.
     package let range: String?

@@ -99,7 +99,6 @@ enum SettingText {
     /// Whether the text may name a user, and with it a password.
     static func hasUserinfo(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "@")) }
 
-    /// The text in a list of settings, once its value was understood.
     static func withoutUserinfo(_ text: String) -> String {
         guard let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
         let scheme = ["http://", "https://"].first { text.hasPrefix($0) } ?? ""

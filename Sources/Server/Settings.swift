@@ -1,7 +1,6 @@
 /// Everything that an operator decides, read once at the start: `settings.listen`, `settings.bodyBytes`.
 ///
-/// `SettingsCatalogue` declares each setting with its name, default, range and meaning; this type holds the given
-/// values.
+/// `SettingsCatalogue` declares each setting; this type holds the given values.
 @dynamicMemberLookup
 package struct Settings: Sendable {
     /// Values by the setting's name; the other settings have their default.

@@ -11,7 +11,6 @@ package enum SettingsCatalogue {
         SettingsChapter("Limits", of: limits),
     ]
 
-    /// All settings, in the order of the chapters.
     package static let all = chapters.flatMap(\.settings)
 }
 
@@ -31,7 +30,6 @@ package struct SettingsChapter: Sendable {
     }
 }
 
-/// Settings for where the program finds things, and where clients find it.
 package struct PlaceSettings: Sendable {
     package let databaseURL = Setting(
         "DATABASE_URL", none: "(a private PostgreSQL in DATA_DIR)",
@@ -60,7 +58,6 @@ package struct PlaceSettings: Sendable {
         "LOG_FORMAT", "text", "text for people, or json with one object per line.", read: SettingText.choice)
 }
 
-/// Settings of the providers, and of the way to them.
 package struct ProviderSettings: Sendable {
     package let apnsProduction = Setting(
         "APNS_PRODUCTION_URL", "https://api.push.apple.com", "APNs for production tokens.", read: SettingText.httpsURL)

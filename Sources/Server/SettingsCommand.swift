@@ -2,7 +2,6 @@ import ArgumentParser
 import CommandLine
 import JSON
 
-/// `carillon settings`: every setting with its value, the value's source, its default and its meaning.
 struct SettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",

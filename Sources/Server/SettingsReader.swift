@@ -33,8 +33,7 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// The given text; nil: none. An empty variable counts as absent, because compose files and unit files leave things
-    /// out that way.
+    /// The given text; nil: none. An empty variable counts as absent, as compose files and unit files leave things out.
     func value(of setting: any AnySetting) -> (text: String, source: SettingSource)? {
         if let text = environment[Self.prefix + setting.name], !text.isEmpty { return (text, .environment) }
         if let file, let value = file.values.first(where: { $0.name == setting.name }) {
@@ -69,8 +68,7 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// Settings of the product that this version does not carry out, and what to do instead. Ignoring such a setting
-    /// would mislead the operator who relies on it.
+    /// Settings of the product that this version does not carry out. Ignoring one would mislead the operator.
     private static let planned = [
         ("CREDENTIALS_DIR", "add credentials through the API: carillon credentials add"),
         ("HMS_URL", "this version delivers to APNs and FCM"),
@@ -84,7 +82,6 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// Checks what no setting can check alone.
     private func checkTogether(_ settings: Settings) throws(StartFault) {
         if settings.databaseURL != nil && settings.masterKeyFile == nil {
             throw StartFault(

@@ -9,7 +9,6 @@ import Simulator
 import Synchronization
 import TLS
 
-/// `carillon simulate`: stand-ins of APNs and FCM, for trials, tests and measurements.
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -182,7 +181,6 @@ private final class RecordFile: Sendable {
     func append(_ lines: [UInt8]) { handle.withLock { $0.write(Data(lines)) } }
 }
 
-/// A service that does nothing until the program is asked to stop.
 private struct IdleService: Service {
     func run() async throws { try? await gracefulShutdown() }
 }

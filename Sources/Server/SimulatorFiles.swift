@@ -6,7 +6,6 @@ import Signing
 import Simulator
 import TLS
 
-/// The files that `carillon simulate` writes for its clients.
 struct SimulatorFiles {
     let folder: String
 
@@ -45,7 +44,6 @@ struct SimulatorFiles {
 
     private func bytes(of file: String) -> [UInt8]? { FileManager.default.contents(atPath: file).map(Array.init) }
 
-    /// Keeps the identities for a later run with this host.
     func keep(_ identities: SimulatorIdentities, host: String) throws {
         try write(try identities.server.pem(), to: server(host))
         // The file holds a private key.
@@ -69,12 +67,10 @@ struct SimulatorFiles {
     }
 }
 
-/// A new authority with new keys and certificates at every start, unless an earlier run's are kept. Nobody should trust
-/// a stand-in for longer than it runs.
+/// New keys and certificates at every start, unless an earlier run's are kept: no trust should outlast a run.
 struct SimulatorIdentities {
     let authorityPEM: [UInt8]
     let server: TLSIdentity
-    /// A certificate for a sender to APNs.
     let certificate: TLSIdentity
     let key: ES256Key
     let account: ServiceAccount
@@ -164,6 +160,5 @@ struct SimulatorReady {
         }
     }
 
-    /// The absolute path, which can be used from any folder.
     private func whole(_ file: String) -> String { URL(filePath: file).standardizedFileURL.path }
 }

@@ -2,7 +2,6 @@ import Reactor
 
 /// A port that a stand-in listens on, and the option that chooses it.
 package enum StandInPort {
-    /// Opens the port, or says what stands in the way.
     package static func open(
         _ port: UInt16, chosenWith option: String, _ start: () async throws(ReactorError) -> UInt16
     ) async throws(StartFault) -> UInt16 {

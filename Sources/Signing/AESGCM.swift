@@ -10,8 +10,7 @@ package enum AESGCM {
     package static let tagBytes = 16
 
     /// Returns the ciphertext followed by the tag.
-    /// - Parameter context: bytes that are authenticated but not sealed, such as the row's key. Opening needs the same
-    ///   ones.
+    /// - Parameter context: bytes that are authenticated but not sealed, such as the row's key. Opening needs them too.
     package static func seal(
         _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8] = []
     ) throws(SigningError) -> [UInt8] {
@@ -38,7 +37,6 @@ package enum AESGCM {
 }
 
 @safe private struct Cipher: ~Copyable {
-
     private let context: OpaquePointer
 
     init(_ key: [UInt8], _ nonce: [UInt8], isSealing: Bool) throws(SigningError) {

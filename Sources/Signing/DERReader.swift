@@ -1,8 +1,7 @@
-/// Reads DER from front to back, one element after another.
+/// Reads DER from front to back, one element after another. Every function throws `.keyUnreadable`.
 ///
-/// Lengths must be definite and in their shortest form, tags must have one byte. OpenSSL also accepts BER's other
-/// forms. They are refused here, so that OpenSSL never finds a number in the bytes that this reader has not seen. Every
-/// function throws `.keyUnreadable`.
+/// Lengths must be definite and in their shortest form, tags must have one byte. BER's other forms, which OpenSSL
+/// accepts too, are refused: it never finds a number that this reader has not seen.
 /// Source: X.690, sections 8.1 and 10.1.
 package struct DERReader {
     private var unread: ArraySlice<UInt8>

@@ -47,7 +47,6 @@ package struct ES256PublicKey: Sendable {
     }
 }
 
-/// The two encodings of one signature.
 enum ES256Signature {
     static let bytes = 64
     private static let half: Int32 = 32

@@ -39,7 +39,6 @@ extension KeyOwner {
         try self.init(pkcs8: unsafe encodedDER { unsafe i2d_PKCS8_PRIV_KEY_INFO(info, $0) })
     }
 
-    /// Reads PKCS#8 that is not encrypted.
     package convenience init(pkcs8 der: [UInt8]) throws(SigningError) { try self.init(PrivateKeyInfo(der: der)) }
 
     private convenience init(_ info: PrivateKeyInfo) throws(SigningError) {

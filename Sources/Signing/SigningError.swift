@@ -1,10 +1,8 @@
 /// An error of this module. It never holds a key or a byte of what was signed or sealed.
 package enum SigningError: Error, Equatable, Sendable {
-    /// The bytes are not a PEM key.
     case keyUnreadable
     /// The key's kind, curve or length is not supported.
     case keyOfOtherKind
-    /// The key is encrypted, and no password was given.
     case keyEncrypted
     case passwordWrong
     /// The file asks for at least this many rounds of key derivation, more than `DerivationBudget.roundsMax`.

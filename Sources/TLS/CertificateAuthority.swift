@@ -14,7 +14,6 @@ package struct CertificateSubject: Sendable {
     }
 }
 
-/// The period in which a new certificate is valid.
 package struct CertificateValidity: Sendable {
     package var from: WallInstant
     package var until: WallInstant
@@ -52,7 +51,6 @@ package struct CertificateAuthority: Sendable {
 
     /// Issues a certificate for servers and clients alike, with its key.
     /// - Parameter names: the host names and IP literals that a server answers to.
-    /// - Parameter apple: the extensions of a provider certificate.
     package func issue(
         _ subject: CertificateSubject, names: [String] = [], validity: CertificateValidity,
         apple: AppleExtensions? = nil
@@ -87,7 +85,6 @@ package struct CertificateAuthority: Sendable {
     }
 }
 
-/// A certificate under construction.
 private struct CertificateDraft {
     private let certificate: CertificateHandle
 

@@ -1,7 +1,6 @@
 import COpenSSL
 
-/// OpenSSL's per-thread queue of errors. It is cleared before each call, so that an entry drained after a failure
-/// belongs to that call.
+/// OpenSSL's per-thread queue of errors. Cleared before each call, so that an entry belongs to that call.
 enum ErrorQueue {
     struct Entry {
         let library: Int32

@@ -129,7 +129,6 @@ struct PKCS12Archive {
         return try certificate.contents(of: DERTag.octetString)
     }
 
-    /// The reason why OpenSSL did not open a layer.
     private static var fault: TLSError {
         let entry = ErrorQueue.drain()
         return switch (entry.library, entry.reason) {

@@ -5,7 +5,6 @@ import Signing
 
 /// The fields of a certificate, read once: a value that holds no OpenSSL object. Two are equal if their bytes are.
 package struct TLSCertificate: Sendable, Equatable {
-    /// The whole certificate.
     package let der: [UInt8]
     package let commonName: String?
     /// The subject's UID, which Apple sets to the default topic.

@@ -4,8 +4,7 @@ import COpenSSL
 ///
 /// Immutable once made, and shared by the sessions of many threads. A rotation makes a new one.
 @safe package final class TLSContext: @unchecked Sendable {
-    // Proof for `@unchecked`: OpenSSL locks and counts references of an SSL_CTX itself. We change it only while making
-    // it.
+    // Proof for `@unchecked`: OpenSSL locks an SSL_CTX itself, and we change it only while making it.
     let context: OpaquePointer
     let isServer: Bool
     /// Used by the server's callback. It lives as long as the context, which every session retains.
@@ -13,16 +12,13 @@ import COpenSSL
     private let trust: TLSTrust?
 
     package enum ClientCertificates: Sendable {
-        /// The server does not ask for one.
         case ignored
-        /// The server asks for one. The handshake succeeds with any or none, and the session reports which came.
-        /// Apple's servers do this.
+        /// The server asks for one, and the handshake succeeds with any or none, as Apple's servers do.
         case requested
         /// The handshake fails unless these authorities signed the client's certificate.
         case required(TLSTrust)
     }
 
-    /// - Parameter identity: the identity shown to servers that ask for one.
     package static func client(
         trust: TLSTrust, alpn: [String] = ["h2"], identity: TLSIdentity? = nil
     ) throws(TLSError) -> TLSContext {

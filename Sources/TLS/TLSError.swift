@@ -2,17 +2,12 @@ import Signing
 
 /// An error of this module. Its values never hold a key, a password or a byte of the conversation.
 package enum TLSError: Error, Equatable, Sendable {
-    /// The peer's certificate failed verification.
     case verification(TLSVerificationFault)
-    /// The peer refused, with this alert.
     case alert(TLSAlert)
-    /// The two sides have no ALPN protocol in common.
     case noSharedProtocol
     /// The peer's bytes are not TLS or break its rules. The reason is OpenSSL's text.
     case protocolViolation(reason: String)
-    /// A certificate or key given to us can't be used.
     case identity(TLSIdentityFault)
-    /// The extra authorities are not PEM certificates.
     case trustUnreadable
     /// The host name can't be verified against: it is empty or contains a NUL.
     case hostNameUnusable
@@ -20,13 +15,11 @@ package enum TLSError: Error, Equatable, Sendable {
     case library(reason: String)
 }
 
-/// The reason why a peer's certificate failed verification.
 package enum TLSVerificationFault: Equatable, Sendable {
     /// The certificate is self-signed and not among the trusted ones.
     case selfSigned
     /// No trusted authority signed it, or an intermediate certificate is missing.
     case unknownIssuer
-    /// The certificate names another host.
     case nameMismatch
     case expired
     case notYetValid
@@ -37,7 +30,6 @@ package enum TLSVerificationFault: Equatable, Sendable {
 
 /// The reason why a certificate and key can't be used, for the person who uploads them.
 package enum TLSIdentityFault: Equatable, Sendable {
-    /// The file is neither PEM nor PKCS#12.
     case unreadable
     case certificateMissing
     case keyMissing
@@ -68,7 +60,6 @@ package struct TLSAlert: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension TLSError {
-    /// Translates the reason why a private key could not be read.
     init(_ error: SigningError) {
         switch error {
         case .keyUnreadable: self = .identity(.unreadable)

@@ -16,7 +16,6 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
     package static let bytesMax = 256 * 1_024
 
     /// Reads a text that holds the certificate, perhaps its chain, and its key, in any order.
-    /// - Parameter password: the password of an encrypted key.
     /// Throws `.identity` with what is missing or wrong.
     package init(pem: [UInt8], password: [UInt8] = []) throws(TLSError) {
         guard pem.count <= TLSIdentity.bytesMax else { throw .identity(.tooLarge) }
@@ -96,8 +95,7 @@ private let legacyProvider: Bool =
     unsafe OSSL_PROVIDER_load(nil, "default") != nil
     && OSSL_PROVIDER_load(nil, "legacy") != nil
 
-/// An X.509 certificate, the one owner of its C object. Proof for `@unchecked`: certificates count their references with
-/// atomics and never change once built.
+/// One owner of an X509. Proof for `@unchecked`: OpenSSL counts with atomics, and a built one never changes.
 @safe final class CertificateHandle: @unchecked Sendable {
     let pointer: OpaquePointer
     init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }

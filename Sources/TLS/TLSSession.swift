@@ -31,8 +31,7 @@ package enum TLSReadResult: Equatable, Sendable {
     /// The failure that reads throw after the data decrypted before it.
     private var failed: TLSError?
 
-    /// - Parameter serverName: the host name or IP literal of a client's peer, to be verified. Names are also sent as
-    ///   SNI.
+    /// - Parameter serverName: the peer's host name or IP literal, to be verified. Names are also sent as SNI.
     package init(_ context: TLSContext, serverName: String? = nil) throws(TLSError) {
         precondition(context.isServer == (serverName == nil), "a client has a server name, a server has none")
         ErrorQueue.clear()
@@ -127,10 +126,8 @@ package enum TLSReadResult: Equatable, Sendable {
         guard result == 1, count == plaintext.count else { throw failure() }
     }
 
-    /// The number of bytes to be sent to the socket.
     package var ciphertextCount: Int { unsafe BIO_ctrl_pending(outgoing) }
 
-    /// Appends all bytes to be sent to the socket.
     package func takeCiphertext(into bytes: inout [UInt8]) {
         let count = ciphertextCount
         if count == 0 { return }
@@ -178,7 +175,6 @@ extension TLSSession {
 }
 
 extension TLSVerificationFault {
-    /// Translates OpenSSL's verification code.
     init(code: Int32) {
         switch code {
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: self = .selfSigned
@@ -205,7 +201,6 @@ extension TLSSession {
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
     }
 
-    /// The peer's certificate; nil if it showed none.
     package var peerCertificate: TLSCertificate? {
         guard let pointer = unsafe SSL_get1_peer_certificate(session) else { return nil }
         return try? TLSCertificate(unsafe CertificateHandle(adopting: pointer))

@@ -3,7 +3,6 @@ import JSON
 import Model
 import Store
 
-/// Handles apps, and finds the app for the handlers of everything below it.
 struct AppHandlers: Sendable {
     let registry: RegistryStore
 

@@ -3,7 +3,6 @@ import HTTPTypes
 import Model
 import Store
 
-/// Takes credentials, shows them without their secrets, activates and retires them.
 struct CredentialHandlers: Sendable {
     let apps: AppHandlers
     let service: CredentialService

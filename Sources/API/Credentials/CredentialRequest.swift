@@ -69,7 +69,6 @@ package enum CredentialRequest {
         return form
     }
 
-    /// Returns the bytes of a member; nil: it was left out.
     private static func read(
         _ member: CredentialForm.Member, _ reader: inout EnvelopeReader
     ) throws(Problem) -> [UInt8]? {

@@ -1,7 +1,6 @@
 import JSON
 import Model
 
-/// The bodies of the badge endpoints: one number each.
 package enum BadgeRequest {
     package static func readBadge(_ body: [UInt8]) throws(Problem) -> Int32 {
         try readNumber("badge", 0...Int32.max, "the number on the app's icon", body)

@@ -5,7 +5,6 @@ import Model
 import ProviderInterface
 import Providers
 
-/// The form in which tokens are shown.
 package enum TokenView: Sendable {
     /// Only the end of a token, enough to recognise a known one.
     case masked
@@ -13,7 +12,6 @@ package enum TokenView: Sendable {
     case whole
 }
 
-/// Registrations as the API shows them.
 package enum DeviceAnswer {
     package static func body(_ device: DeviceRecord, _ view: TokenView = .masked) -> [UInt8] {
         JSONWriter.body(capacity: 512) { writeMembers(of: device, view, to: &$0) }
@@ -106,7 +104,6 @@ package enum DeviceAnswer {
 }
 
 extension JSONWriter {
-
     mutating func time(_ member: String, _ instant: WallInstant) {
         self.member(member, RFC3339.format(instant))
     }

@@ -2,7 +2,6 @@ import HTTPTypes
 import Model
 import Store
 
-// The number on an app's icon, by installation or by token.
 extension DeviceHandlers {
     func readBadge(_ call: Call) async throws(Problem) -> Answer {
         let kind: TokenKind = try call.query.choice("kind") ?? .alert

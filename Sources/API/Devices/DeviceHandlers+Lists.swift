@@ -7,7 +7,6 @@ import Model
 import Signing
 import Store
 
-// Many devices at once, and devices that are not named by their installation.
 extension DeviceHandlers {
     /// Lists devices. A page may be short, or empty, while more follow: each passes a bounded number of devices.
     func list(_ call: Call) async throws(Problem) -> Answer {

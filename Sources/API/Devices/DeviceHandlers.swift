@@ -4,7 +4,6 @@ import Model
 import Registry
 import Store
 
-/// Registrations of one installation.
 struct DeviceHandlers: Sendable {
     let apps: AppHandlers
     let registrations: RegistrationCommitter
@@ -21,7 +20,6 @@ struct DeviceHandlers: Sendable {
         return Self.answer(device, at: call.path, call.caller.tokenView)
     }
 
-    /// - Parameter path: the device's path, as the client sent it.
     static func answer(_ device: RegisteredDevice, at path: String, _ view: TokenView) -> Answer {
         let body = DeviceAnswer.body(device.record, change: device.change, view)
         return device.isNew ? Answer(.created, body, headers: [(.location, path)]) : Answer(.ok, body)
@@ -74,6 +72,5 @@ extension Problem {
 }
 
 extension Answer {
-    /// Marks the answer to a repeated request.
     static let replayedHeader = (name: HTTPField.Name.idempotencyReplayed, value: "true")
 }

@@ -7,8 +7,7 @@ import Store
 
 /// Imports many registrations with one request: NDJSON in, and NDJSON out while the body is read.
 ///
-/// The import holds a chunk of the body, the current batch and the next one. So its memory does not grow with the body,
-/// and counts as `GatewayLimits.importBytes`.
+/// Holds a chunk of the body and two batches, which count as `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
     let registry: RegistryStore
     let registrations: RegistrationCommitter
@@ -21,8 +20,7 @@ struct DeviceImport: Sendable {
     /// The attempts in all: an import waits about eight seconds for a database that fails over, or for a full queue.
     private static let attemptsMax = 6
     private static let firstPause: Duration = .milliseconds(250)
-    /// Lines that are put at once, before there has to be room for more. A chunk of tiny lines becomes thousands of
-    /// registrations or problems, which take more memory than their lines.
+    /// Lines put at once, before there has to be room. A chunk of tiny lines takes more memory as registrations.
     private static let linesAtOnce = 64
 
     /// - Parameter write: takes the answer piece by piece, in order; suspends while the client does not read.
@@ -143,8 +141,7 @@ struct DeviceImport: Sendable {
         return ImportLines.Reading(number: line.number, bytes: bytes.count, registration: registration)
     }
 
-    /// Registers in order. If one registration may pass later, it and all after it are tried again: a later line about
-    /// the same installation must win.
+    /// Registers in order. One that may pass later is tried again with all after it: a later line must win.
     private func register(_ registrations: [DeviceRegistration]) async -> [Result<RegisteredDevice, StoreFault>] {
         guard !registrations.isEmpty else { return [] }
         // A deleted app takes no registration from the next batch on.

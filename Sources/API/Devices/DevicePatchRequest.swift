@@ -12,8 +12,7 @@ package enum DevicePatchRequest {
                 at: reader.pointer / name)
         }
         var patch = DevicePatch()
-        // The attributes are a merge patch. Its own size is bounded here, before the transaction that merges it. That
-        // transaction measures the result.
+        // A merge patch: its own size is bounded here, and the transaction that merges it measures the result.
         patch.profile = try RegistrationRequest.readProfile(
             &reader, attributesBytesMax: RegistrationLimits.attributesPatchBytesMax)
         patch.tagsAdded = try tags("tags_add", &reader)

@@ -2,7 +2,6 @@ import Basis
 import HTTPTypes
 import Registry
 
-/// Imports: many registrations in one request, answered while they are read.
 struct ImportHandlers: Sendable {
     let apps: AppHandlers
     let registrations: RegistrationCommitter

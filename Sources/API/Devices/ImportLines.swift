@@ -1,9 +1,8 @@
 import Model
 
-/// The lines of an import that were read and wait for the registry. The reader is at most one full queue ahead of the
-/// committer, plus the lines of its last `put`.
+/// The lines of an import that wait for the registry. One task puts lines, and one takes them.
 ///
-/// One task puts lines, and one takes them.
+/// The reader is at most one full queue ahead of the committer, plus the lines of its last `put`.
 actor ImportLines {
     struct Reading: Sendable {
         /// The line's number, from 1.
@@ -19,8 +18,7 @@ actor ImportLines {
         case broken(any Error)
     }
 
-    /// The most lines that wait, and that are taken at once. `bytesMax` bounds their bytes, unless a single line has
-    /// more.
+    /// The most lines that wait, and that are taken at once. `bytesMax` bounds their bytes, except a single line's.
     private let linesMax: Int
     private let bytesMax: Int
     private var waiting: [Reading] = []
@@ -44,7 +42,6 @@ actor ImportLines {
         return !isGivenUp
     }
 
-    /// Ends the input: no more lines are put.
     func finish(_ end: End) {
         self.end = end
         wakeTaker()

@@ -12,7 +12,6 @@ package struct LineSplitter {
     private let lineBytesMax: Int
     private var buffered: [UInt8] = []
     private var isTooLong = false
-    /// The number of lines that have ended.
     package private(set) var lines = 0
 
     package init(lineBytesMax: Int) {
@@ -20,7 +19,6 @@ package struct LineSplitter {
         self.lineBytesMax = lineBytesMax
     }
 
-    /// Returns the lines that end in this chunk.
     package mutating func take(_ chunk: [UInt8]) -> [Line] {
         var ended: [Line] = []
         var start = 0

@@ -19,7 +19,6 @@ package enum RegistrationLimits {
     /// The largest patch of attributes, as minimal JSON: it may remove all that are stored, and add as many new ones.
     package static let attributesPatchBytesMax = 2 * attributesBytesMax
     static let attributesDepthMax = 8
-    /// The longest text of a token, whatever its provider.
     package static let tokenBytesMax = 4_096
     static let topicBytesMax = 255
     /// The largest exponent of numbers in attributes: a double, and PostgreSQL's numeric, can hold it.
@@ -28,7 +27,6 @@ package enum RegistrationLimits {
     static let asOfAheadMax: Duration = .seconds(300)
 }
 
-/// Reads a registration from bytes, or throws the problem with them.
 package enum RegistrationRequest {
     /// Reads the body of `PUT .../devices/{installation}`.
     package static func read(
@@ -106,8 +104,6 @@ package enum RegistrationRequest {
     }
 
     /// Reads the members of a profile: absence keeps a value, null clears it.
-    ///
-    /// - Parameter attributesBytesMax: the limit of the attributes as minimal JSON.
     static func readProfile(
         _ reader: inout EnvelopeReader, attributesBytesMax: Int
     ) throws(Problem) -> ProfileChange {
@@ -210,7 +206,6 @@ package enum RegistrationRequest {
     }
 }
 
-// The characters that texts may have.
 extension RegistrationRequest {
     /// Whether the text is printable ASCII without blanks, as names given by machines are.
     static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
@@ -243,8 +238,7 @@ extension Problem {
     }
 }
 
-/// Distinct texts in their order. They are compared by their bytes: Swift's equality of strings would merge names that
-/// only look alike.
+/// Distinct texts in their order, compared by bytes: Swift's equality would merge names that only look alike.
 struct DistinctTexts {
     private static let fewMax = 16
     private(set) var texts: [String] = []

@@ -24,8 +24,6 @@ enum TokenText {
     }
 
     /// Returns the tokens that a text may be, in the order of the providers.
-    ///
-    /// - Parameter provider: nil if it is not given.
     static func readings(
         _ value: JSONValue, of provider: (any PushProvider)?, at pointer: JSONPointer
     ) throws(Problem) -> [(Provider, DeviceToken)] {

@@ -1,7 +1,6 @@
 import HTTPTypes
 import Store
 
-/// The verdicts on tokens, oldest first.
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
     let store: FeedbackStore

@@ -25,8 +25,7 @@ package final class BodyBudget: Sendable {
     }
 
     private let bytesMax: Int
-    /// The bytes that an app may hold in any case while there is room: one request's, so that no size is refused
-    /// forever.
+    /// The bytes that an app may hold while there is room: one request's, so that no size is refused forever.
     private let shareFloor: Int
     private let usage = Mutex(Usage())
 
@@ -79,8 +78,7 @@ extension Problem {
     }
 }
 
-/// One import's part of the budgets, held until the import has ended: answered whole, broken off, or abandoned by its
-/// client before the answer began.
+/// One import's part of the budgets, held until the import has ended or was abandoned by its client.
 final class ImportShare: Sendable {
     private let budgets: [BodyBudget]
     private let app: String?
@@ -121,7 +119,6 @@ enum BodyReader {
         }
     }
 
-    /// Refuses a body by its declared length, before any of it is read.
     static func checkLength(_ request: Request, _ limits: GatewayLimits) throws(Problem) {
         if let declared = declaredBytes(request), declared > limits.bodyBytesMax {
             throw tooLarge(bytesMax: limits.bodyBytesMax)
@@ -136,8 +133,7 @@ enum BodyReader {
 
     /// Throws a `Problem`, or the connection's error.
     ///
-    /// - Parameter hold: called with the size of each piece before the piece is kept; throws if there is no room for
-    ///   it.
+    /// - Parameter hold: called with each piece's size before the piece is kept; throws if there is no room.
     static func read(
         _ request: Request, _ limits: GatewayLimits, _ hold: (Int) throws -> Void
     ) async throws -> [UInt8] {

@@ -3,9 +3,8 @@ import Synchronization
 
 /// Notifies connections whose request body is not complete in time.
 ///
-/// Every body gets the same time, and nearly all arrive long before. So one timer serves all of them and checks those
-/// that are still awaited. One timer per body, set and cancelled on the connection's loop from another thread, was a
-/// tenth of what a registration costs.
+/// Every body gets the same time, so that one timer serves all. One timer per body, set and cancelled on the
+/// connection's loop from another thread, was a tenth of what a registration costs.
 final class BodyDeadlines: Sendable {
     struct Ticket: Sendable {
         fileprivate let number: UInt64
@@ -35,8 +34,7 @@ final class BodyDeadlines: Sendable {
 
     init(after time: Duration) { self.time = TimeAmount(time) }
 
-    /// Starts the deadline of this connection's body. Unless the ticket is forgotten before, the body's reader gets an
-    /// error.
+    /// Starts the body's deadline. Unless the ticket is forgotten before, the body's reader gets an error.
     func track(_ channel: any Channel) -> Ticket {
         let deadline = NIODeadline.now() + time
         let (ticket, isFirst) = state.withLock { state in

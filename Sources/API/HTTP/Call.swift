@@ -3,7 +3,6 @@ import Hummingbird
 import Signing
 import Store
 
-/// One request, read and authenticated, as the handlers see it.
 struct Call: Sendable {
     let match: EndpointMatch
     /// The request as it came, for handlers that read the body while they answer.
@@ -19,7 +18,6 @@ struct Call: Sendable {
     /// The path parameter after the app: an installation, a message or a credential.
     var subject: String { parameter(1) }
 
-    /// The path parameter after the subject: the installation that a message's push was for.
     var detail: String { parameter(2) }
 
     private func parameter(_ place: Int) -> String {
@@ -61,7 +59,6 @@ struct AnswerStream: Replying {
     var reply: Reply { .stream(self) }
 }
 
-/// An answer that is whole before it is sent.
 struct Answer: Replying {
     let status: HTTPResponse.Status
     let contentType: String

@@ -39,7 +39,6 @@ package final class Endpoint: Sendable {
 }
 
 extension Endpoint {
-    /// The right to call the operation.
     package enum Access: Equatable, Sendable {
         /// Anyone, without a key: the answer reveals nothing about anyone.
         case open
@@ -50,7 +49,6 @@ extension Endpoint {
         static func scope(_ scope: APIScope) -> Access { .scopes([scope]) }
     }
 
-    /// The way in which the request's body is read.
     package enum Body: Sendable {
         /// The body is not read and has no meaning.
         case none
@@ -61,8 +59,7 @@ extension Endpoint {
     }
 }
 
-/// An operation of the product's contract that this version does not serve. Its error says so, and what to do
-/// meanwhile.
+/// An operation of the contract that this version does not serve. Its error says what to do meanwhile.
 ///
 /// Only for paths at which no method is served: elsewhere a client expects a 405 that lists the path's methods.
 package struct PlannedEndpoint: Sendable {

@@ -3,7 +3,6 @@ import JSON
 
 package struct EndpointMatch: Sendable {
     package let endpoint: Endpoint
-    /// The values of the template's parameters, in its order.
     package let names: [String]
 }
 
@@ -17,8 +16,7 @@ package enum EndpointTable {
 
         var count: Int { segments.count }
 
-        /// A fixed segment wins over a parameter: for the import's methods, `import` in `devices/import` is no
-        /// installation.
+        /// A fixed segment wins over a parameter: `import` in `devices/import` is no installation.
         func isMatchedBefore(_ other: Template) -> Bool {
             for (own, others) in zip(segments, other.segments) where (own == nil) != (others == nil) {
                 return own != nil
@@ -26,7 +24,6 @@ package enum EndpointTable {
             return false
         }
 
-        /// Returns the values of the parameters; nil: the path does not match.
         func names(in path: [String]) -> [String]? {
             var names: [String] = []
             for (segment, given) in zip(segments, path) {

@@ -10,7 +10,6 @@ extension EnvelopeReader {
         return provider
     }
 
-    /// Takes one of all names of a type.
     mutating func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
         try choice(name, Value.allCases.map(\.name), Value.init(name:))
     }
@@ -25,7 +24,6 @@ extension EnvelopeReader {
 }
 
 extension Problem {
-    /// The problem of a provider that the contract has and this version does not deliver to.
     static func notOffered(at pointer: JSONPointer) -> Problem {
         Problem(
             .notSupported, "This version delivers to \(PushProviders.names.joined(separator: " and ")) only.",

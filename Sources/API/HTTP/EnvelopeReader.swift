@@ -1,7 +1,6 @@
 import JSON
 
-/// Takes an object's members one by one, each with its expected type. `end` refuses the members that were not taken, by
-/// name.
+/// Takes an object's members one by one, each with its expected type. `end` refuses all others by name.
 ///
 /// null means the same as absence, except in `change`.
 struct EnvelopeReader {
@@ -18,7 +17,6 @@ struct EnvelopeReader {
         self.pointer = pointer
     }
 
-    /// Reads a request's body, which is one object.
     init(body: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
         guard !body.isEmpty else { throw Problem(.malformedJSON, "The body is empty; a JSON object is expected.") }
         let value: JSONValue
@@ -94,7 +92,6 @@ extension EnvelopeReader {
         return try EnvelopeReader(value, at: pointer / name)
     }
 
-    /// Takes a member that is one of a few names.
     mutating func choice<Value>(
         _ name: String, _ names: @autoclosure () -> [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {

@@ -1,4 +1,3 @@
-/// The limits of the HTTP listener.
 package struct GatewayLimits: Sendable {
     /// The most bytes of one request's body, except an import's. Ten thousand installations of usual length fit.
     package var bodyBytesMax: Int
@@ -8,8 +7,7 @@ package struct GatewayLimits: Sendable {
     /// The bytes that one import counts as, however long it is. They cover its waiting chunks, its unfinished line, the
     /// current batch's registrations and answers, and the registrations read meanwhile.
     package var importBytes = 1 << 20
-    /// The part of the bodies in flight that imports may hold: they last long, and must leave room for other requests
-    /// (P7).
+    /// The part of the bodies in flight that imports may hold: they last long, and must leave room for others (P7).
     package var importsInFlightBytesMax = 32 << 20
     /// The most lists, and queries of messages and pushes, under way at once: each may take the database a second. An
     /// app may have as many as it leaves free, which is two while no other app has any (`ReadAdmission`).
@@ -34,20 +32,16 @@ package struct GatewayLimits: Sendable {
     package var readBytesMax = 16 << 10
     /// The most bytes that a connection's first read brings. Few requests are longer, and most connections are idle.
     package var firstReadBytes = 2 << 10
-    /// The most written bytes that the socket has not taken. Above this limit a connection is written no further
-    /// answer. Under TLS each small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than
-    /// a megabyte.
+    /// Above so many written bytes that the socket has not taken, a connection is written no further answer. Under TLS
+    /// 64 kB of small answers took more than a megabyte.
     package var unsentBytesMax = 16 << 10
     /// The bytes that the kernel buffers for a connection in each direction; Linux doubles the value. Without a limit
-    /// the kernel keeps megabytes for a client that sends on and reads nothing. More would help only an import over a
-    /// slow path: this allows a megabyte a second at 100 ms.
+    /// they are megabytes. This allows an import a megabyte a second at 100 ms.
     package var socketBufferBytes = 128 << 10
     package var idleTimeout: Duration = .seconds(75)
-    /// The longest time for a request's head, from its first byte to its last. A phone's network may lose a packet or
-    /// two.
+    /// The longest time for a request's head, first byte to last. A phone's network may lose a packet or two.
     package var headTimeout: Duration = .seconds(30)
-    /// The longest time for one body, first byte to last, except an import's. A slow client holds memory that others
-    /// need.
+    /// The longest time for one body, except an import's. A slow client holds memory that others need.
     package var bodyTimeout: Duration = .seconds(60)
     /// The longest pause between two pieces of a body, an import's too. Also the longest time in which a client may
     /// read nothing of a written answer. Shorter than the idle timeout, which closes without an answer.

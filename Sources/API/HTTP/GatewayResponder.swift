@@ -7,7 +7,6 @@ import NIOCore
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
     private let authenticator: APIKeyAuthenticator
-    /// The budget for all bodies, imports included.
     private let budget: BodyBudget
     private let lateBodies: BodyDeadlines
     private let resources: Resources
@@ -45,8 +44,7 @@ package struct GatewayResponder: HTTPResponder {
     /// Whether the rest of the connection's input may be read.
     private func isWanted(_ incoming: Incoming) -> Bool {
         let request = incoming.request
-        // The parser reads nothing after a request that switches protocols. Closing tells the client that later
-        // requests go unheard.
+        // The parser reads nothing after a request that switches protocols, and closing tells the client so.
         guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
         // A client that was not asked for its body may send it or not: the next bytes could be a body or a request.
         guard incoming.isBodyAskedFor || !incoming.hasExpectations else { return false }

@@ -4,7 +4,6 @@ import HummingbirdTLS
 import Logging
 import NIOCore
 
-/// The API on a port.
 package struct GatewayServer: Sendable {
     private let host: String
     private let port: Int

@@ -14,7 +14,6 @@ package struct GatewayServices: Sendable {
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
     package let clock: @Sendable () -> WallInstant
-    /// Returns the requested number of random bytes.
     package let entropy: @Sendable (Int) -> [UInt8]
     package let limits: GatewayLimits
     package let log: Logger
@@ -33,7 +32,6 @@ package struct GatewayServices: Sendable {
     }
 }
 
-/// Whether the process can carry out requests now.
 package enum Readiness: Sendable, Equatable {
     case ready
     case databaseUnreachable

@@ -2,7 +2,6 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// A request until its answer begins, in one task.
 final class Incoming {
     let request: Request
     let channel: any Channel
@@ -40,7 +39,6 @@ final class Incoming {
         }
     }
 
-    /// Asks for the body, once the head, the key and the declared length are accepted.
     func askForBody() {
         isBodyAskedFor = true
         guard hasExpectations else { return }

@@ -1,4 +1,3 @@
-// Endpoints for load balancers, operators and readers of the API, served and planned.
 extension Endpoint {
     static let operation: [Endpoint] = [
         Endpoint("health", .get, "/healthz", .open) { _, _ in Answer(.ok, HealthAnswer.alive) },

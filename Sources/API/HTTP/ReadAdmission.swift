@@ -26,9 +26,7 @@ package final class ReadAdmission: Sendable {
     }
 
     private struct State {
-        /// The reads under way. Contains only apps that have some.
         var inFlight: [AppID: Int] = [:]
-        /// The waiting reads, the oldest first.
         var line: [Waiter] = []
 
         func hasRoom(for app: AppID, of placesMax: Int) -> Bool {
@@ -52,8 +50,7 @@ package final class ReadAdmission: Sendable {
 
     /// Returns when the read is admitted or refused.
     ///
-    /// - Parameter waitsForever: waits without a timeout, and beside the reads that are counted: for reads that are
-    ///   bounded elsewhere or have to be made.
+    /// - Parameter waitsForever: not counted, without a timeout: for reads that are bounded elsewhere or must be made.
     package func begin(_ app: AppID, waitsForever: Bool = false) async -> Reply {
         await withCheckedContinuation { (continuation: CheckedContinuation<Reply, Never>) in
             let reply: Reply? = state.withLock { state in
@@ -97,7 +94,6 @@ package final class ReadAdmission: Sendable {
 }
 
 extension ReadAdmission {
-    /// Runs the read once it is admitted; throws if it is refused.
     func read<Value: Sendable>(
         of app: AppID, _ reading: @autoclosure () async throws(StoreFault) -> Value
     ) async throws(Problem) -> Value {

@@ -8,8 +8,7 @@ import NIOHTTP1
 import Store
 import Synchronization
 
-/// Answers small requests without the HTTP library's tasks and streams: registrations and messages, thousands of times a
-/// second.
+/// Answers small requests without the HTTP library's tasks and streams, thousands of times a second.
 ///
 /// Only the usual request takes the shortcut: JSON for an app that came whole, with a cached key. Everything else is
 /// left to `GatewayResponder`, which reads it again from its head. So the responder alone decides which requests may
@@ -32,7 +31,6 @@ package struct RequestShortcut: Sendable {
         (self.services, self.resources, self.authenticator, self.budget) = (services, resources, authenticator, budget)
     }
 
-    /// A request that has been read, and needs only its answer.
     struct Entry {
         fileprivate let call: Call
         fileprivate let app: AppRecord
@@ -40,11 +38,9 @@ package struct RequestShortcut: Sendable {
         fileprivate let registration: DeviceRegistration?
     }
 
-    /// The response as it goes over the wire.
     struct Reply: Sendable {
         let head: HTTPResponseHead
         let body: ByteBuffer
-        /// Called once the socket has the answer.
         let answered: (@Sendable () -> Void)?
     }
 
@@ -70,8 +66,7 @@ package struct RequestShortcut: Sendable {
 
     private static let prefix = Array("/v1/apps/".utf8)
 
-    /// Returns nil if the request is for the responder. Otherwise `answer` must be called: it gives back the entry's
-    /// bytes.
+    /// nil: the request is for the responder. Otherwise call `answer`, which gives back the entry's bytes.
     func enter(_ head: HTTPRequestHead, _ body: ByteBuffer) -> Entry? {
         let method: HTTPRequest.Method = head.method == .PUT ? .put : .post
         guard let authorization = head.headers["authorization"].first,

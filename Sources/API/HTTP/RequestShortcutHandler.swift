@@ -5,8 +5,7 @@ import NIOHTTP1
 ///
 /// The handler stands behind `RequestStallHandler` and before the library's own handlers, which never see the requests
 /// that are answered here. Answers keep the order of their requests: a request is taken only if all requests before it
-/// are answered, and later input waits for its answer. A request that can't be answered here is handed on as
-/// it came.
+/// are answered, and later input waits for its answer. A request that can't be answered here is handed on unchanged.
 /// The handler lives on the connection's event loop.
 package final class RequestShortcutHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
@@ -23,7 +22,6 @@ package final class RequestShortcutHandler: ChannelDuplexHandler {
         case waiting
     }
 
-    /// Input that came after a request that waits for its answer.
     private enum Buffered {
         case part(HTTPServerRequestPart)
         case event(Any)
@@ -37,7 +35,6 @@ package final class RequestShortcutHandler: ChannelDuplexHandler {
     private var passedOn = 0
     /// Holds no more than `RequestGate` lets through.
     private var buffered = CircularBuffer<Buffered>()
-    /// nil once the connection is over.
     private var context: ChannelHandlerContext?
 
     package init(_ shortcut: RequestShortcut) { self.shortcut = shortcut }

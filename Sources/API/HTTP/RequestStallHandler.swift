@@ -43,12 +43,9 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     private var idleCheck: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
-    /// Bytes that the parser was given and that belong to requests after the one that is answered next, or to no part
-    /// of a request yet.
+    /// Parsed bytes of requests after the one that is answered next, or of no part of a request yet.
     private var unansweredBytes = 0
-    /// Whether the answer under way is the connection's last.
     private var isLast = false
-    /// Whether the connection's last answer was written.
     private var isOver = false
 
     package init(limits: GatewayLimits, log: Logger) {
@@ -70,7 +67,6 @@ package final class RequestStallHandler: ChannelDuplexHandler {
         (isInBody || unanswered < limits.unansweredRequestsMax) && unansweredBytes < limits.unansweredBytesMax
     }
 
-    /// Counts bytes before the parser has seen them.
     package func bytesCame(_ count: Int) {
         unansweredBytes += count
         if !isInBody { isInHead = true }
@@ -180,8 +176,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
 }
 
 extension RequestStallHandler {
-    /// Refuses ambiguous heads (RFC 9112, sections 3.2 and 6.1): two programs that read a head differently allow
-    /// smuggling.
+    /// Refuses ambiguous heads, which allow smuggling (RFC 9112, sections 3.2 and 6.1).
     private static func fault(of head: HTTPRequestHead) -> Problem? {
         let hosts = head.headers["host"].count
         guard hosts == 1 || (hosts == 0 && head.version != .http1_1) else {

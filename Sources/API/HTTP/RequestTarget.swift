@@ -3,7 +3,6 @@ import Model
 
 /// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
 package struct RequestTarget: Equatable {
-    /// The path as it was sent, for a Location that names the same place.
     package let path: String
     package let segments: [String]
     package let query: String
@@ -99,20 +98,17 @@ extension QueryReader {
         return known
     }
 
-    /// The position after which a list continues; nil: from its start.
     func cursor<Cursor>(_ name: String = "cursor", _ reading: (String) -> Cursor?) throws(Problem) -> Cursor? {
         guard let text = self[name] else { return nil }
         guard let cursor = reading(text) else { throw .invalidCursor }
         return cursor
     }
 
-    /// One of all names of a type.
     func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
         try choice(name, Value.allCases.map(\.name), Value.init(name:))
     }
 }
 
-/// The number of items on one page of a list.
 package struct PageLimits: Sendable {
     package let standard: Int
     package let max: Int

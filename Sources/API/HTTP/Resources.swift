@@ -1,4 +1,3 @@
-/// The handlers of every resource, as endpoints find them.
 struct Resources: Sendable {
     let checkReadiness: @Sendable () async -> Readiness
     let apps: AppHandlers
@@ -10,7 +9,6 @@ struct Resources: Sendable {
     let credentials: CredentialHandlers
     let keys: KeyHandlers
 
-    /// - Parameter budget: bounds the bodies of all requests, imports included.
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
         let limits = services.limits
         let reads = ReadAdmission(limits)

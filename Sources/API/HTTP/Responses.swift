@@ -26,7 +26,6 @@ extension Response {
 }
 
 extension Response {
-    /// Makes a response that begins before the stream has ended.
     init(_ stream: AnswerStream, on channel: any Channel, linger: Duration) {
         self.init(
             status: .ok, headers: stream.headers,

@@ -36,7 +36,6 @@ package final class APIKeyAuthenticator: Sendable {
         (self.operatorSHA256, self.store, self.clock) = (operatorSHA256, store, clock)
     }
 
-    /// - Parameter authorization: the values of the header `Authorization`.
     package func caller(authorization: [String]) async throws(Problem) -> Caller {
         let key = try Self.key(in: authorization)
         let sha256 = Hashes.sha256(Array(key.utf8))

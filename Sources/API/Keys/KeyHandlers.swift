@@ -21,8 +21,7 @@ struct KeyHandlers: Sendable {
         return Answer(.ok, KeyAnswer.page(keys, next: keys.count == limit ? keys.last.map { String($0.id) } : nil))
     }
 
-    /// Creates a key. Its name is unique among its owner's keys: a request that is repeated for a lost answer makes no
-    /// second.
+    /// Creates a key. Its name is unique among its owner's keys, so that a repeated request makes no second.
     func create(_ call: Call) async throws(Problem) -> Answer {
         let request = try KeyRequest.read(call.body, now: clock())
         for (place, scope) in request.scopes.enumerated() where !call.caller.has(scope) {
@@ -52,8 +51,7 @@ struct KeyHandlers: Sendable {
         return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
     }
 
-    /// Revokes only a key that the caller could have made: otherwise a key that makes clients' keys could revoke the
-    /// administrator's.
+    /// Revokes only a key that the caller could have made: no client's key may revoke the administrator's.
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await owner(of: call)
         let text = call.match.names.last ?? ""
@@ -74,7 +72,6 @@ struct KeyHandlers: Sendable {
         return .done
     }
 
-    /// The app whose keys the call is about; nil for keys of all apps.
     private func owner(of call: Call) async throws(Problem) -> AppID? {
         guard call.match.endpoint.isOfApp else { return nil }
         return try await apps.app(of: call).id

@@ -15,7 +15,6 @@ package enum AudienceLimits {
     package static let tagsMax = 32
 }
 
-/// Reads the member `audience` of a message, or throws the problem with it.
 enum AudienceRequest {
     private static let selections = ["all", "installations", "users", "tags", "filter", "stale", "tokens"]
 
@@ -126,7 +125,6 @@ enum AudienceRequest {
     }
 }
 
-// Tokens that need not be registered.
 extension AudienceRequest {
     private static func readTokens(_ reader: inout EnvelopeReader) throws(Problem) -> [InlineTarget]? {
         guard let elements = try reader.array("tokens", countMax: AudienceLimits.tokensMax) else { return nil }

@@ -18,8 +18,7 @@ struct EventHandlers: Sendable {
                 slot = try watches.follow(MessageFollowers.Subject(app: app.id, message: id))
             } catch { throw Problem(error, limits) }
         }
-        // The closure does not capture the call, which would keep the request's head for as long as the message is
-        // followed.
+        // The closure does not capture the call, which would keep the request's head for as long.
         let (check, apps, caller) = (authenticator.check(of: call, app), messages.apps, call.caller)
         let events = MessageEvents(first: first, slot: slot, limits: limits) { () async throws(Problem) in
             try await check()

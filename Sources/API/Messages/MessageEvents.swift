@@ -19,8 +19,7 @@ struct MessageEvents: Sendable {
     /// A line without meaning, which shows the client and all proxies that the connection is alive.
     private static let heartbeat = Array(": \n\n".utf8)
 
-    /// - Parameter write: suspends while the client does not read; throws once the connection is closed
-    ///   (`AnswerStallHandler`).
+    /// - Parameter write: suspends while the client does not read; throws once the connection is closed.
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
         var lastID: Int64?
         try await write(Self.greeting + ProgressEvent(first).bytes(after: &lastID))
@@ -58,7 +57,6 @@ struct MessageEvents: Sendable {
         return nil
     }
 
-    /// The last event of a stream that must not go on.
     private static func end(_ problem: Problem) -> [UInt8] {
         Array("event: problem\ndata: ".utf8) + problem.body + Array("\n\n".utf8)
     }

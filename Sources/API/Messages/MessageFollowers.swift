@@ -3,13 +3,7 @@ import Model
 import Store
 import Synchronization
 
-/// The clients that follow messages on this process. Each followed message is queried once a second, however many
-/// clients follow it; the first queries come sooner.
-///
-/// Each follower takes a slot; their number is limited, in all and for each app. A slow reader misses intermediate
-/// changes: only the latest snapshot is kept, once for all followers (P8).
 final class MessageFollowers: Sendable {
-    /// A message, and the app that it has to belong to.
     struct Subject: Hashable, Sendable {
         let app: AppID
         let message: MessageID
@@ -18,7 +12,6 @@ final class MessageFollowers: Sendable {
     /// The result of a query, as each follower gets it. The follower decides whether it is news, and whether to write a
     /// heartbeat: the follower may have seen more than a query that began before it came.
     struct Snapshot: Sendable {
-        /// The number of the query, counted from 1.
         let query: Int
         /// The progress that was last read; nil while no query has succeeded.
         let event: ProgressEvent?
@@ -44,7 +37,6 @@ final class MessageFollowers: Sendable {
 
     private struct State {
         var followers: [Subject: FollowedMessage] = [:]
-        /// The number of slots that are taken. Contains only apps that have some.
         var taken: [AppID: Int] = [:]
         var issued = 0
     }
@@ -61,8 +53,7 @@ final class MessageFollowers: Sendable {
     /// A follower's slot at a message, given back when the last reference to it is released.
     final class FollowerSlot: Sendable {
         let snapshots: AsyncStream<Snapshot>
-        /// The last query that began before the slot was taken. It may have read less than the follower has already
-        /// seen.
+        /// The last query that began before the slot was taken: it may have read less than the follower has seen.
         let queryBefore: Int
         private let subject: Subject
         private let number: Int
@@ -180,7 +171,6 @@ final class MessageFollowers: Sendable {
     private static let remaining = 20
 }
 
-/// One event of a stream, encoded except for its id.
 struct ProgressEvent: Sendable {
     let progress: MessageProgress
     private let remaining: [UInt8]

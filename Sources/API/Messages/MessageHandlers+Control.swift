@@ -3,7 +3,6 @@ import Store
 
 /// Pause, resume, cancel and rate change. Each may be repeated: a message that is already as requested stays so.
 extension MessageHandlers {
-
     func changeRate(_ call: Call) async throws(Problem) -> Answer {
         try await change(.rate(try RateRequest.read(call.body)), call)
     }

@@ -1,7 +1,6 @@
 import Model
 import Store
 
-// The history of a message's pushes, one by one.
 extension MessageHandlers {
     func failures(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)

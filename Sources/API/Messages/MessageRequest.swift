@@ -25,8 +25,7 @@ package struct MessageRequest: Equatable, Sendable {
     /// Pushes a second; nil for as fast as the providers take them.
     package let ratePerSecond: Int32?
 
-    /// Reads the body of `POST .../messages`. What a provider would refuse is found later, when the message is
-    /// compiled.
+    /// Reads the body of `POST .../messages`. The compiler finds what a provider would refuse.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
         var reader = try EnvelopeReader(body: body)
         let audience = try AudienceRequest.read(&reader)

@@ -7,7 +7,6 @@ enum ProgressAnswer {
     /// The most routes that are listed. Those with the most waiting pushes come first.
     private static let waitsMax = 100
 
-    /// Writes `waiting`, if someone has to act on a credential, and `progress`.
     static func write(_ progress: MessageProgress, to writer: inout JSONWriter) {
         writeCredentialWaits(progress.waits, to: &writer)
         writer.object("progress") { writer in

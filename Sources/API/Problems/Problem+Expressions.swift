@@ -64,9 +64,7 @@ extension FilterPiece {
 
 extension TemplateFault.Reason {
     fileprivate enum Text {
-        /// A sentence about the message or its member as a whole.
         case ofMessage(String)
-        /// The end of a sentence about one character.
         case ofCharacter(String)
     }
 
@@ -99,7 +97,6 @@ extension TemplateFault.Reason {
     }
 }
 
-/// The texts that errors of filters and templates share.
 private enum CommonText {
     /// The longest name that an error repeats.
     static let echoedBytesMax = 64

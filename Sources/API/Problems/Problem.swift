@@ -7,7 +7,6 @@ import Model
 package struct Problem: Error, Equatable, Sendable {
     package let code: ProblemCode
     package let detail: String
-    /// The member of the body that the problem is about.
     package let pointer: JSONPointer?
     /// The position of a character in that member's text, from 1.
     package let position: Int?
@@ -15,7 +14,6 @@ package struct Problem: Error, Equatable, Sendable {
     package let missingScopes: [APIScope]
     /// The time after which repeating the same request is wise; nil if it is not.
     package let retryAfterSeconds: Int?
-    /// The methods that the path serves, if another was requested.
     package let allow: String?
     /// The cause for the operator's log, not for the client. It holds no secret either.
     package let cause: String?

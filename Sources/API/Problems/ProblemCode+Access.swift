@@ -1,4 +1,3 @@
-// Refusals that concern the key, the path or the resource.
 extension ProblemCode {
     static let access = ProblemChapter(
         "Authentication, permission and resources",

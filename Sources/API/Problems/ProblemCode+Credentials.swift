@@ -1,6 +1,5 @@
 import Signing
 
-// Refusals of credentials that could not be used.
 extension ProblemCode {
     static let credentials = ProblemChapter(
         "The credential can't be used",

@@ -1,4 +1,3 @@
-// Failures for which the request is not at fault.
 extension ProblemCode {
     static let faults = ProblemChapter(
         "Errors of the gateway",

@@ -1,4 +1,3 @@
-// Refusals of messages that their provider would refuse too.
 extension ProblemCode {
     static let messages = ProblemChapter(
         "The provider would refuse the message",

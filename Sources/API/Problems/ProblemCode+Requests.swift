@@ -1,4 +1,3 @@
-// Refusals of requests that could not be read.
 extension ProblemCode {
     static let requests = ProblemChapter(
         "The request can't be read",

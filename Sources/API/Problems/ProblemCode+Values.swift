@@ -1,6 +1,5 @@
 import Content
 
-// Refusals of well-formed requests that ask for something impossible.
 extension ProblemCode {
     static let values = ProblemChapter(
         "The request is not valid",

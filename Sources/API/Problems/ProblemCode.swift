@@ -4,7 +4,6 @@
 /// compares them with the codes that docs/openapi.yaml lists.
 package struct ProblemCode: RawRepresentable, Sendable {
     package let rawValue: String
-    /// The status of each answer with this code.
     package let status: Int
     /// The title, the same for every occurrence. The detail says what differs.
     package let title: String
@@ -17,7 +16,6 @@ package struct ProblemCode: RawRepresentable, Sendable {
         (self.rawValue, self.status, self.title, self.cause, self.remedy) = (rawValue, status, title, cause, remedy)
     }
 
-    /// Returns nil if no such code exists.
     package init?(rawValue: String) {
         guard let code = Self.byName[rawValue] else { return nil }
         self = code
@@ -39,7 +37,6 @@ extension ProblemCode: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
-/// Codes that are explained together.
 struct ProblemChapter: Sendable {
     let heading: String
     let codes: [ProblemCode]

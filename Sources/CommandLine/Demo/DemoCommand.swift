@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 
-/// `carillon demo`: a gateway at work on this machine, and its account.
 package struct DemoCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Runs a complete demonstration on this machine.",

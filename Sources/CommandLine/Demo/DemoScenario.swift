@@ -8,7 +8,6 @@ struct Narrator {
     func write(_ line: String) { isBesideTheAnswer ? Console.remark(line) : Console.write(line) }
 }
 
-/// The steps of a demo, and what they show.
 struct DemoScenario: Sendable {
     static let app = "garden"
     private static let text = (title: "Carillon", body: "Twelve o'clock in the garden")
@@ -101,7 +100,6 @@ struct DemoScenario: Sendable {
         narrator.write("It adds up: \(audience) devices, each in exactly one place.")
     }
 
-    /// Shows one iPhone and one Android phone whose language is French.
     func showPhones() async throws {
         let iPhone = DemoDevice.first(of: .apns)
         if let payload = try await standIns.received(iPhone.token, at: standIns.production) {

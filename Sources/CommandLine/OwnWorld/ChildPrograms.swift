@@ -28,7 +28,6 @@ package final class ChildPrograms: Sendable {
         package let output: String
         package let log: String
 
-        /// The last lines of its log, to find out why it ended.
         package var lastOutput: String {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             return text.split(separator: "\n").suffix(3).joined(separator: "; ")
@@ -111,8 +110,6 @@ package final class ChildPrograms: Sendable {
     }
 
     /// Runs the body, and ends the programs that it started, also if it throws.
-    ///
-    /// - Parameter name: the executable in this program's folder; nil: this program itself.
     package static func running(
         executable name: String? = nil, _ body: (ChildPrograms) async throws -> Void
     ) async throws {

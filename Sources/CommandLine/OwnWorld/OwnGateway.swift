@@ -10,7 +10,6 @@ package struct OwnGateway: Sendable {
     /// - Parameters:
     ///   - data: the name of its data folder; the data of an earlier run is used again.
     ///   - key: the file of the admin key; nil: the gateway makes it.
-    ///   - settings: further settings, by their variables.
     package init(
         _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway",
         key: String? = nil, settings: [String: String] = [:]

@@ -4,9 +4,7 @@ import JSON
 import NIOCore
 import NIOSSL
 
-/// Stand-ins that the command started, and what they received.
 package struct OwnStandIns: Sendable {
-    /// The topic of the provider token in `credentials()`.
     package static let topic = "com.example.garden"
     private static let answerBytesMax = 16 << 20
 
@@ -17,7 +15,6 @@ package struct OwnStandIns: Sendable {
     package let process: Int32
     private let ready: JSONObject
 
-    /// - Parameter options: more options for `carillon simulate`.
     package init(_ folder: OwnFolder, _ children: ChildPrograms, _ options: [String] = []) async throws {
         let identities = folder.file("stand-in")
         // A killed run may have left its own behind.
@@ -59,7 +56,6 @@ package struct OwnStandIns: Sendable {
         try await pushes(to: token, at: url).last?.object?["payload"]
     }
 
-    /// The pushes that a token received, in the order of arrival.
     package func pushes(to token: String, at url: String) async throws -> [JSONValue] {
         try await ask(url + "/simulator/received/" + GatewayClient.escaped(token)).object?["pushes"]?.array ?? []
     }

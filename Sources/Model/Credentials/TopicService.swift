@@ -1,7 +1,6 @@
 /// The part of an app's topics that a push goes to, as in Apple's topic lists. The numbers are stored in the database.
 ///
-/// Only topics with certificates of their own are here; other push types use the app's topic. The route holds the
-/// bundle id. Route and service together are what one credential covers.
+/// Only topics with certificates of their own are here; other push types use the app's topic.
 package enum TopicService: Int16, Hashable, Sendable, CaseIterable {
     /// The bundle id itself, for every push type without a service below.
     case app = 0

@@ -47,7 +47,6 @@ package enum RejectionFault: Equatable, Sendable {
     case ours
 }
 
-/// The reason why a push has to wait.
 package enum DeferralReason: Equatable, Sendable {
     /// This device gets too many pushes, so only its push waits.
     case deviceThrottled

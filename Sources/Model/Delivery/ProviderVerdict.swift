@@ -5,7 +5,6 @@ package struct ProviderVerdict: Equatable, Sendable {
     package let alarm: ProviderAlarm?
     /// The provider's reason; empty if it accepted.
     package let reason: String
-    /// Whether the provider documents this reason.
     package let isDocumented: Bool
 
     package init(
@@ -31,8 +30,7 @@ package enum ProviderAlarm: Equatable, Sendable {
     case credential
     /// The provider considers our token too old: check the clock.
     case clock
-    /// The provider sees tokens of our key change too often. Another program probably signs with the same key, unless
-    /// the provider errs.
+    /// The provider sees tokens of our key change too often: another program probably signs with the same key.
     case keyShared
     /// We built a request that no customer's setting can have caused.
     case ourRequest

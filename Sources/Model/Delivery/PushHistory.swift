@@ -24,16 +24,13 @@ package struct PushFailure: Equatable, Sendable {
     }
 }
 
-/// The known history of one message's push to one device.
 package struct PushHistory: Equatable, Sendable {
     package let message: MessageID
     package let acceptedAt: WallInstant
     package let installation: String
     package let kind: TokenKind
-    /// The registration; nil if the app has no such device now.
     package let registration: RegistrationID?
     package let status: PushStatus
-    /// The steps in the order in which they happened.
     package let steps: [PushStep]
 
     package init(
@@ -59,14 +56,12 @@ package enum PushStatus: Equatable, Sendable {
     case notKept
 }
 
-/// A push that has not ended.
 package struct PendingPush: Equatable, Sendable {
     package let parcel: ParcelID
     package let leg: RouteDescription
     package let attempts: Int16
     package let dueAt: WallInstant
-    /// The reason for the wait, if it was tried or handed over before. A newer version may know more reasons than
-    /// `WaitCause`.
+    /// The reason for the wait, if it was tried before. A newer version may know more than `WaitCause`.
     package let cause: String?
 
     package init(parcel: ParcelID, leg: RouteDescription, attempts: Int16, dueAt: WallInstant, cause: String?) {
@@ -74,7 +69,6 @@ package struct PendingPush: Equatable, Sendable {
     }
 }
 
-/// A parcel's route, with names instead of ids.
 package struct RouteDescription: Equatable, Sendable {
     package let provider: Provider
     package let environment: PushEnvironment
@@ -84,12 +78,10 @@ package struct RouteDescription: Equatable, Sendable {
     }
 }
 
-/// A step of a push, recorded by a settle or by the planner.
 package struct PushStep: Equatable, Sendable {
     package let at: WallInstant
     /// The parcel; nil if the push ended while the audience was cut.
     package let parcel: ParcelID?
-    /// The route; nil if no registration had one.
     package let leg: RouteDescription?
     package let attempts: Int16
     package let event: Event

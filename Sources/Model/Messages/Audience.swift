@@ -26,11 +26,9 @@ package struct Audience: Equatable, Sendable {
         /// Every live registration that matches this expression, the valid text as it was written. Relative times in it
         /// count from the message's acceptance.
         case filter(String)
-        /// Every live registration last renewed before its provider's cutoff. Those of a provider without a cutoff are
-        /// left out.
+        /// Every live registration last renewed before its provider's cutoff; none of a provider without one.
         case stale([StaleCutoffs])
-        /// These tokens, registered or not, each once. If a live registration of the app holds one, that registration
-        /// is reached.
+        /// These tokens, registered or not, each once. A live registration that holds one is reached.
         case tokens([InlineTarget])
     }
 
@@ -42,7 +40,6 @@ package struct Audience: Equatable, Sendable {
     package static func stale(_ times: [StaleCutoffs]) -> Audience { Audience(.stale(times)) }
     package static func tokens(_ targets: [InlineTarget]) -> Audience { Audience(.tokens(targets)) }
 
-    /// The providers that may have to deliver; nil: all.
     package var providersAsked: [Provider]? {
         guard providers == nil, case .tokens(let targets) = selection, !targets.isEmpty else { return providers }
         return Provider.allCases.filter { provider in targets.contains { $0.provider == provider } }

@@ -97,7 +97,6 @@ package struct ProviderAccount: Equatable, Sendable {
         (self.provider, self.outcomes, self.pending) = (provider, outcomes, pending)
     }
 
-    /// The number of audience members that belong to this provider.
     package var members: Int64 { outcomes.reduce(pending, +) }
 
     package func count(_ state: TerminalState) -> Int64 { outcomes.count(of: state) }
@@ -119,7 +118,6 @@ package struct TerminalTotal: Equatable, Sendable {
     }
 }
 
-/// One row of the feedback feed.
 package struct FeedbackItem: Equatable, Sendable {
     package let id: Int64
     package let installation: String

@@ -1,6 +1,4 @@
 /// The common part of a message, before it is compiled for a provider: text, badge, sound, data.
-///
-/// The message's row holds its audience and times.
 package struct MessageContent: Equatable, Sendable {
     package var notification: NotificationText?
     /// The text in other languages, each locale once. Each entry holds only the differences.
@@ -13,8 +11,7 @@ package struct MessageContent: Equatable, Sendable {
     package var options: MessageOptions
     /// The sender's objects for single providers (`apns`, `fcm`): each overrides the common part key by key.
     package var overrides: ProviderOverrides
-    /// Whether the texts contain placeholders that each device's own values fill (`TemplateText`). Otherwise braces are
-    /// plain text.
+    /// Whether the texts contain placeholders (`TemplateText`). Otherwise braces are plain text.
     package var isTemplate: Bool
 
     package init(
@@ -50,8 +47,7 @@ package struct ProviderOverrides: Equatable, Sendable, ExpressibleByDictionaryLi
     private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
 }
 
-/// The text for one locale. A missing member comes from the next broader locale (fr-CA, fr), and at last from the
-/// common text.
+/// The text for one locale. A missing member comes from a broader locale (fr-CA, fr), then the common text.
 package struct Localization: Equatable, Sendable {
     /// A BCP 47 tag as the sender wrote it: "fr", "fr-CA", "zh-Hant-TW".
     package let locale: String
@@ -62,7 +58,6 @@ package struct Localization: Equatable, Sendable {
     }
 }
 
-/// The text that a person reads.
 package struct NotificationText: Equatable, Sendable {
     package var title: String?
     package var subtitle: String?
@@ -76,7 +71,6 @@ package struct NotificationText: Equatable, Sendable {
     package var byteCount: Int { [title, subtitle, body].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 }
 
-/// The change that a message makes to each receiver's badge.
 package enum BadgeChange: Hashable, Sendable {
     case none
     /// Adds one, once per (message, device).
@@ -117,7 +111,6 @@ package enum PushPriority: Int16, Hashable, Sendable, NamedCase {
     }
 }
 
-/// The delivery options of a message.
 package struct MessageOptions: Equatable, Sendable {
     /// The priority; nil: the push type's default (high, if it has a choice).
     package var priority: PushPriority?
@@ -126,8 +119,7 @@ package struct MessageOptions: Equatable, Sendable {
     /// The collapse id; nil: derived from the message id, so that a repeat is shown once (P4).
     package var collapseID: String?
     package var pushType: PushType
-    /// Whether this is a dry run without delivery: APNs pushes are built and checked, FCM's are sent with
-    /// `validate_only`.
+    /// Whether nothing is delivered: APNs pushes are only built and checked, FCM's are sent with `validate_only`.
     package var isDryRun: Bool
     package var ignored: AppLimits = []
 

@@ -1,7 +1,6 @@
 import Basis
 
-/// The progress of a message in one snapshot: its account, its pending pushes, the causes of their waits, and the pace
-/// of its providers.
+/// A message in one snapshot: its account, its pending pushes, the causes of their waits, and its pace.
 package struct MessageProgress: Equatable, Sendable {
     package let account: MessageAccount
     /// The time of the snapshot, by the database's clock.
@@ -12,8 +11,7 @@ package struct MessageProgress: Equatable, Sendable {
     package let waits: [PushWait]
     /// The latest due time among all `waits` that are due later.
     package let lastDue: WallInstant?
-    /// The share of the app's ids that planners have scanned, from 0 to 1. nil: the audience is known, or is not found
-    /// by scanning.
+    /// The share of the app's ids that planners have scanned, 0 to 1. nil: known already, or not found by scanning.
     package let scanned: Double?
 
     package init(
@@ -30,8 +28,7 @@ package struct MessageProgress: Equatable, Sendable {
             && zip(providers, other.providers).allSatisfy { $0.withoutPace == $1.withoutPace }
     }
 
-    /// Whether nothing will change any more. A cancelled message is over once pushes in flight are answered and the
-    /// others counted.
+    /// Whether nothing will change: of a cancelled message, once pushes in flight are answered and others counted.
     package var isOver: Bool {
         switch account.state {
         case .finished: true
@@ -76,7 +73,6 @@ package struct ProviderProgress: Equatable, Sendable {
 package struct Pace: Equatable, Sendable {
     package let ended: Int64
     package let time: Duration
-    /// The time since the last push ended.
     package let idle: Duration
 
     /// Returns nil if none ended, or if the period is too short for an estimate.
@@ -115,13 +111,10 @@ package struct PushWait: Equatable, Sendable {
         case onHold = 3
         /// The pushes are due later: after a retry's wait, or because of the message's options.
         case later = 4
-        /// No active credential covers them.
         case credential = 5
-        /// The provider refuses the credential.
         case credentialRefused = 6
         /// No process that reports about it gets a connection.
         case unreachable = 7
-        /// The circuit breaker is open: the provider answers most pushes with throttling.
         case throttled = 8
     }
 
@@ -132,7 +125,6 @@ package struct PushWait: Equatable, Sendable {
     package let topic: String
     package let pushes: Int64
     package let since: WallInstant?
-    /// The time when the first of them is due or tried next.
     package let until: WallInstant?
     package let reason: String?
 
@@ -157,8 +149,7 @@ extension MessageProgress {
         return min(paces.reduce(0) { $0 + $1.perSecond }, account.ratePerSecond.map(Double.init) ?? .infinity)
     }
 
-    /// The audience. While it is being found, its estimated size if the remaining ids hold as many members as the
-    /// scanned ones. nil if unknown.
+    /// The audience, or its estimate if the remaining ids hold as many members as the scanned ones; nil: unknown.
     package var estimatedAudience: Int64? {
         if let audience = account.audience { return audience }
         let found = account.outcomes.reduce(account.pending, +)
@@ -174,8 +165,7 @@ extension MessageProgress {
         return Int64(Double(found) / scanned + 0.5) - found
     }
 
-    /// Whether the pushes left for a provider are too few for their pace to matter. Most often they are retried one by
-    /// one.
+    /// Whether the pushes left are too few for their pace to matter: most often they are retried one by one.
     private func isNearlyAll(of part: ProviderProgress, but few: Int64) -> Bool {
         guard let account = account.providers.first(where: { $0.provider == part.provider }) else { return false }
         return few * Self.fewOf <= account.members - account.pending
@@ -184,8 +174,7 @@ extension MessageProgress {
     /// The reciprocal of that share.
     private static let fewOf: Int64 = 100
 
-    /// The estimated end of its last push if each provider keeps its pace. nil if something else has to happen first,
-    /// or if unknown.
+    /// When its last push ends if each provider keeps its pace; nil: something has to happen first, or unknown.
     package var estimatedEnd: WallInstant? {
         guard account.state == .sending || account.state == .planning, estimatedAudience != nil,
             waits.allSatisfy({ $0.cause == .later })

@@ -1,7 +1,6 @@
 package enum ControlRequest: Equatable, Sendable {
     case pause, resume, cancel
-    /// Pushes per second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as its providers accept
-    /// them.
+    /// Pushes per second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as accepted.
     case rate(Int32?)
 }
 
@@ -10,7 +9,6 @@ package enum MessageRate {
     package static let perSecondMax: Int32 = 1_000_000
 }
 
-/// A message's rate from now on.
 package struct RatedMessage: Equatable, Sendable {
     package let message: MessageID
     package let perSecond: Int32
@@ -27,7 +25,6 @@ package enum ControlReply: Equatable, Sendable {
     case over(MessageState)
 }
 
-/// The reason why no push of a message may be sent.
 package enum MessageStop: Hashable, Sendable {
     /// Pending pushes wait until the message is resumed.
     case paused

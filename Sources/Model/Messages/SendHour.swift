@@ -1,9 +1,7 @@
 import Basis
 
 package enum SendHour: Equatable, Sendable {
-    /// The same instant for every device.
     case instant(WallInstant)
-    /// An hour of each device's local time.
     case local(LocalSending)
 }
 
@@ -37,8 +35,7 @@ package struct LocalSending: Equatable, Sendable {
         (self.hour, self.sendsPassed) = (hour, sendsPassed)
     }
 
-    /// The time to send to a device whose clock shows the hour at `instant`. nil: never, because the hour had passed
-    /// when the message was accepted.
+    /// When a device gets the message whose clock shows the hour at `instant`. nil: never, the hour had passed.
     package func sends(at instant: WallInstant, acceptedAt: WallInstant) -> WallInstant? {
         if instant >= acceptedAt { return instant }
         return sendsPassed ? acceptedAt : nil

@@ -1,11 +1,9 @@
 import Basis
 
-/// The settings that an app's owner may choose.
 package struct AppSettings: Equatable, Sendable {
     package var stale: StalePolicy
     /// The time zone of devices whose own is unknown: a name that the database knows.
     package var timeZone = TimeZoneName.utc
-    /// The quiet hours; nil: none.
     package var quietHours: QuietHours?
     /// The daily cap, at most `DailyCap.max`; nil: no cap.
     package var dailyCap: Int32?
@@ -19,7 +17,6 @@ package struct AppSettings: Equatable, Sendable {
 package struct StalePolicy: Equatable, Sendable {
     private var days: [Int32?] = Provider.allCases.map { _ in nil }
 
-    /// Makes a policy without any days.
     package init() {}
 
     package subscript(provider: Provider) -> Int32? {
@@ -29,7 +26,6 @@ package struct StalePolicy: Equatable, Sendable {
 
     private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
 
-    /// The cutoffs as of now.
     package func staleCutoffs(now: WallInstant) -> [StaleCutoffs] {
         Provider.allCases.compactMap { provider in
             self[provider].map { StaleCutoffs(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }

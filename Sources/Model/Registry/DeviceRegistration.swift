@@ -2,7 +2,6 @@ import Basis
 
 /// A mobile backend's registration of one installation's token of one kind.
 package struct DeviceRegistration: Equatable, Sendable {
-    /// The change of one member.
     package enum Change<Value: Equatable & Sendable>: Equatable, Sendable {
         case keep
         case clear
@@ -20,9 +19,8 @@ package struct DeviceRegistration: Equatable, Sendable {
     package var profile: ProfileChange
     /// The initial badge, used at creation only.
     package var badge: Int32?
-    /// The time when the backend learned this; nil: just now. The registration is stale, and ignored, if the stored
-    /// state is newer: that of the installation or of the token's holder. A state without this time counts from its
-    /// registration.
+    /// The time when the backend learned this; nil: just now. The registration is ignored if the stored state of the
+    /// installation or of the token's holder is newer. A state without this time counts from its registration.
     package var asOf: WallInstant?
 
     package init(

@@ -2,8 +2,7 @@ import Basis
 
 /// A text that an app tells about a device or its user.
 ///
-/// A new one is a case with its declaration here, a column of its own, and a member in docs/openapi.yaml. Requests,
-/// answers, statements, filters and templates derive from the declaration.
+/// A new one is a case here, a column, and a member in docs/openapi.yaml. All else derives from the declaration.
 package enum ProfileField: Int, Hashable, Sendable, CaseIterable {
     case user
     case locale

@@ -2,8 +2,8 @@ import Basis
 
 /// The valid names of time zones: a name of the IANA's list, or an offset as phones write it (`GMT+05:30`).
 ///
-/// The names change with every edition of that list, and a phone may have a newer edition than the gateway's database.
-/// So only the shape of a name is checked. A device with a name unknown here uses the app's time zone.
+/// Only the shape is checked: a phone may know a newer edition of the list than the gateway's database. A device with a
+/// name unknown here uses the app's time zone.
 package enum TimeZoneName {
     package static let bytesMax = 64
     /// The default of an app.

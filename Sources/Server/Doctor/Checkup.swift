@@ -27,7 +27,6 @@ struct Checkup {
         DoctorRules.files(limits: (try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)) ?? "")
     }
 
-    /// Empty if the port speaks plain HTTP.
     private func listener(_ settings: Settings) -> [Finding] {
         guard let files = ListenerFiles(settings) else { return [] }
         do throws(StartFault) {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import CommandLine
 
-/// `carillon doctor`: checks whether everything that the gateway needs is there, and says what to do if not.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

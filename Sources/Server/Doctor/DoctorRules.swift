@@ -104,7 +104,6 @@ package enum DoctorRules {
         return expiry(subject, name, end, now, remedy: "renew it at Apple, add it, and activate it")
     }
 
-    /// The finding about the certificate with which the HTTP API's port speaks TLS.
     package static func listener(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
         expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
     }
