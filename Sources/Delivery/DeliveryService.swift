@@ -30,7 +30,6 @@ package struct DeliveryService: Sendable {
         stopper = Stopper(stops: stores.stops, log: log, parcelsWait: { await engine.hint() })
     }
 
-    /// Runs until the drain is over.
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await planner.run() }
@@ -56,8 +55,6 @@ package struct DeliveryService: Sendable {
         planner.notify()
     }
 
-    /// Accepts direct messages of one app, and begins to send them.
-    ///
     /// - Parameter store: writes them, over the connections of requests.
     package func cut(
         _ messages: [DirectMessage], in store: MessageStore
@@ -68,10 +65,8 @@ package struct DeliveryService: Sendable {
     /// Handles a message that another process accepted.
     package func messageAccepted() { planner.notify() }
 
-    /// Handles a message that was scheduled for later.
     package func messageScheduled() { scheduler.signal.notify() }
 
-    /// Handles another process's announcement of ready parcels.
     package func parcelsWait() async { await engine.hint() }
 
     /// Handles the pause, resume or cancellation of a message.

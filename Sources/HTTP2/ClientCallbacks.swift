@@ -1,6 +1,5 @@
 import CNGHTTP2
 
-/// nghttp2's callbacks for a client session. Each one finds the notes behind the user data and writes there.
 enum ClientCallbacks {
     /// Creates the callbacks. The caller frees them with `nghttp2_session_callbacks_del`.
     static func make() -> OpaquePointer? {

@@ -2,7 +2,6 @@ import Basis
 import CNGHTTP2
 import Glibc
 
-/// One open request.
 @unsafe struct ClientSlot {
     var tag: UInt64 = 0
     /// The stream's id; 0 if the slot is free.
@@ -79,7 +78,6 @@ import Glibc
         return streams
     }
 
-    /// Forgets the stream and frees the slot.
     mutating func release(_ place: Int) {
         unsafe (slots.base + place).pointee.free()
         unsafe slots.giveBack(place)
@@ -102,7 +100,6 @@ import Glibc
         unsafe release(place)
     }
 
-    /// Ends every open request, because the connection is gone.
     mutating func endAll() {
         for place in unsafe 0..<slots.usedCount {
             let slot = unsafe slots.base + place

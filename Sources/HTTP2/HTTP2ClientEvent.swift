@@ -11,7 +11,6 @@ package enum HTTP2ClientEvent: Sendable {
     case pingAnswered(payload: UInt64)
 }
 
-/// The end of one request.
 package struct HTTP2Answer: Sendable {
     package enum Conclusion: Equatable, Sendable {
         /// The whole answer has arrived.

@@ -93,7 +93,6 @@ import CNGHTTP2
     package var wantsWrite: Bool { native.wantsWrite }
     /// Whether no more bytes will come or go: close the socket.
     package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
-    /// The code of the GOAWAY that we sent, if any: `noError`, or the rule that the peer broke.
     package var goAwaySent: HTTP2ErrorCode? { unsafe notes.pointee.goAwaySent }
 
     /// Throws if the peer broke the protocol beyond a GOAWAY; then close the socket.
@@ -131,7 +130,6 @@ import CNGHTTP2
         unsafe notes.pointee.eventFields[request.fieldsStart..<(request.fieldsStart + request.fieldCount)]
     }
 
-    /// Calls `read` with the bytes that an event points at, which it must not keep.
     package func withBytes<Result>(_ place: ByteRange, _ read: (Span<UInt8>) throws -> Result) rethrows -> Result {
         try unsafe read(notes.pointee.eventBytes.span.extracting(place.range))
     }

@@ -1,8 +1,6 @@
 import CNGHTTP2
 
-/// nghttp2's callbacks for a server session. Each one finds the notes behind the user data and writes there.
 enum ServerCallbacks {
-    /// Creates the callbacks. The caller frees them with `nghttp2_session_callbacks_del`.
     static func make() -> OpaquePointer? {
         var callbacks: OpaquePointer?
         guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0 else { return nil }
@@ -81,7 +79,6 @@ enum ServerCallbacks {
         return 0
     }
 
-    /// Hands the response's body to nghttp2. The source's `fd` carries the slot's place.
     static let readBody: nghttp2_data_source_read_callback = { _, _, bytes, bytesMax, flags, source, user in
         guard let notes = unsafe ServerCallbacks.notes(user), let source = unsafe source, let bytes = unsafe bytes
         else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }

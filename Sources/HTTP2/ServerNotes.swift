@@ -1,9 +1,7 @@
 import Basis
 import CNGHTTP2
 
-/// One open stream of a server.
 @unsafe struct ServerSlot {
-    /// The stream's id; 0 if the slot is free.
     var streamID: Int32 = 0
     var isRequested = false
     var headerBytes = 0
@@ -37,7 +35,6 @@ import CNGHTTP2
         return place
     }
 
-    /// Returns false if the header is too large: the stream must be refused.
     mutating func header(_ place: Int, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool
     {
         let slot = unsafe slots.base + place
@@ -110,7 +107,6 @@ import CNGHTTP2
 }
 
 extension ServerSlot {
-    /// Ends the slot's use. The buffers keep their memory for the next stream.
     mutating func free() {
         unsafe header.forget()
         unsafe fields.removeAll(keepingCapacity: true)

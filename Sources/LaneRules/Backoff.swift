@@ -14,7 +14,6 @@ package struct Backoff: Equatable, Sendable {
     }
 
     /// - Parameter failures: the number in a row, at least 1.
-    /// - Parameter entropy: randomness.
     package func delay(afterFailures failures: Int, entropy: UInt64) -> Duration {
         precondition(failures >= 1)
         let doublings = Int64(min(failures - 1, Backoff.doublingsMax))

@@ -16,7 +16,6 @@ package struct Breaker: Equatable, Sendable {
     package private(set) var blockedUntil: MonotonicInstant?
     /// nil: the breaker is closed.
     package private(set) var block: LaneCause?
-    /// Failed dials in a row while another connection works.
     private var spareFailures = 0
     /// No dial before this instant while another connection works.
     package private(set) var spareBlockedUntil: MonotonicInstant?

@@ -1,7 +1,6 @@
 import Basis
 import Model
 
-/// The times of one connection.
 package struct ConnectionTimes: Equatable, Sendable {
     /// Covers resolving, TCP, proxy, TLS and the peer's SETTINGS together.
     package var dialDeadline: Duration
@@ -26,15 +25,12 @@ package struct ConnectionTimes: Equatable, Sendable {
 
 /// Why a live connection takes no more requests.
 package enum DrainReason: Equatable, Sendable {
-    /// The peer sent GOAWAY.
     case goAway
     /// We retired it: idle, replaced, or at shutdown.
     case retired
-    /// The peer answers no request.
     case unresponsive
 }
 
-/// The way in which a connection ended.
 package enum ConnectionEnd: Equatable, Sendable {
     /// Resolving, TCP, proxy or SETTINGS failed: no request left on it.
     case dialFailed(TransportFault)
@@ -71,7 +67,6 @@ package struct ConnectionMachine: Equatable, Sendable {
         case connectFailed
         case tunnelled
         case secured
-        /// The peer sent a SETTINGS frame.
         case settings
         case pingAnswered(UInt64)
         /// A request got no answer within its deadline.
@@ -133,7 +128,6 @@ package struct ConnectionMachine: Equatable, Sendable {
         phase == .open && isStale(now) && pingSentAt == nil ? [ping(now)] : []
     }
 
-    /// When `.timer` is due.
     package var wakeAt: MonotonicInstant? {
         switch phase {
         case .closed: nil

@@ -5,7 +5,6 @@ package struct GoAwayReason: Equatable, Sendable {
     /// No reason of Apple's is longer. The value may be logged, so it is bounded.
     private static let lettersMax = 48
 
-    /// nil if no reason can be read.
     package init?(debugBytes: Span<UInt8>) {
         var bytes: [UInt8] = []
         // A foreign server may write anything; the reason stands within the first bytes or not at all.

@@ -19,9 +19,7 @@ package enum LaneCause: String, Equatable, Sendable {
     case topicMissing = "topic_missing"
     /// The credential is being opened, or its access token fetched.
     case credentialPending = "credential_pending"
-    /// The sealed credential does not open.
     case credentialUnusable = "credential_unusable"
-    /// No active credential is known.
     case credentialUnknown = "credential_unknown"
 }
 
@@ -99,7 +97,6 @@ package struct LaneHealth: Sendable {
         package var isGiven: Bool { if case .may = self { true } else { false } }
     }
 
-    /// The cause that stops one route.
     private struct RouteStop: Sendable {
         let route: ServiceRoute
         let cause: LaneCause
@@ -161,7 +158,6 @@ package struct LaneHealth: Sendable {
     }
 }
 
-// The answers.
 extension LaneHealth {
     package func permission(for urgency: MessageUrgency, on route: ServiceRoute) -> Permission {
         if let cause = (block ?? refusal)?.cause ?? missing { return .mayNot(cause, until: nil) }
@@ -206,16 +202,13 @@ extension LaneHealth {
             && reported.throttling == nil
     }
 
-    /// When `pass` next changes anything.
     package var wakeAt: MonotonicInstant? {
         guard let topicEnds = routeStops.lazy.compactMap(\.until).min() else { return throttle.wakeAt }
         return throttle.wakeAt.map { min($0, topicEnds) } ?? topicEnds
     }
 }
 
-// Time, pushes and their answers.
 extension LaneHealth {
-    /// Applies what time alone changes.
     package mutating func pass(_ now: MonotonicInstant) {
         if !routeStops.isEmpty { routeStops.removeAll { $0.until.map { $0 <= now } ?? false } }
         throttle.pass(now)
@@ -233,14 +226,12 @@ extension LaneHealth {
         return count
     }
 
-    /// Notes that `count` pushes of one lease are no longer with the lane.
     package mutating func returned(_ count: Int, leasedAt: MonotonicInstant) {
         throttle.returned(count, leasedAt: leasedAt)
     }
 
-    /// Records answers that were read together, all of one lease.
-    ///
-    /// - Returns: true if this opens the breaker: pushes without a stream are taken back.
+    /// Records answers that were read together. Returns true if this opens the breaker: pushes without a stream are
+    /// taken back.
     package mutating func record(
         _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
         entropy: UInt64

@@ -7,7 +7,6 @@ package struct ConnectionID: Hashable, Comparable, Sendable {
     package static func < (left: ConnectionID, right: ConnectionID) -> Bool { left.value < right.value }
 }
 
-/// The bounds and times of a lane.
 package struct LaneLimits: Equatable, Sendable {
     /// Connections that take requests or are being dialled. Draining connections come on top, at most as many again.
     package var connectionsMax: Int
@@ -19,7 +18,6 @@ package struct LaneLimits: Equatable, Sendable {
     /// A connection that was open and idle for this long, or answered a request, is proven. One that ends before is a
     /// failed dial.
     package var provenAfter: Duration = .seconds(2)
-    /// The number of failures in a row that blocks the lane.
     package var failuresMax = 2
     package var credentialBackoff: Duration = .seconds(300)
     /// After a burst of `connectionsMax` dials, one dial per interval.
@@ -46,9 +44,7 @@ package struct LaneMachine: Sendable {
 
     package enum Event: Equatable, Sendable {
         case demand(Demand)
-        /// A dial that `dial` asked for succeeded.
         case opened(ConnectionID)
-        /// The connection answered a request.
         case proved(ConnectionID)
         case busy(ConnectionID)
         case idle(ConnectionID)
@@ -57,9 +53,7 @@ package struct LaneMachine: Sendable {
         /// The connection takes no more requests. `refused`: the peer's GOAWAY named our credential as the reason.
         case draining(ConnectionID, refused: Bool)
         case closed(ConnectionID, failure: LaneCause?)
-        /// An answer refused our credential.
         case credentialRefused
-        /// Keep a connection open from now on.
         case warmUp
         /// The cause of a failure was mended: dial at once.
         case retry
@@ -116,7 +110,6 @@ package struct LaneMachine: Sendable {
     package var canSend: Bool { breaker.block == nil && !isDraining }
     package var isEmpty: Bool { connections.isEmpty }
 
-    /// - Parameter entropy: randomness for the backoff.
     package mutating func handle(_ event: Event, now: MonotonicInstant, entropy: UInt64) -> [Action] {
         var actions = note(event, now, entropy)
         actions += prove(now)
@@ -207,7 +200,6 @@ extension LaneMachine {
         return id.map { $0.value > refusedUpTo } ?? true
     }
 
-    /// True if an open connection is proven.
     private var hasWorking: Bool { connections.contains { $0.stage == .open && $0.isProven } }
 
     /// Proves connections that stayed open long enough without an answer, because no request was sent.
@@ -246,7 +238,6 @@ extension LaneMachine {
     }
 }
 
-// When to dial.
 extension LaneMachine {
     private mutating func dialIfWanted(_ now: MonotonicInstant) -> [Action] {
         guard let at = nextDial(now), at <= now else { return [] }
@@ -289,7 +280,6 @@ extension LaneMachine {
         return max(since + limits.growAfter, latestOpening)
     }
 
-    /// When `.timer` is due.
     package func wakeAt(_ now: MonotonicInstant) -> MonotonicInstant? {
         var at = nextDial(now)
         func earlier(_ other: MonotonicInstant) { at = at.map { min($0, other) } ?? other }

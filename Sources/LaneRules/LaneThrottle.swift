@@ -28,7 +28,6 @@ package struct LaneThrottle: Equatable, Sendable {
         /// When the breaker opened first, and when last.
         package let began: MonotonicInstant
         package let latest: MonotonicInstant
-        /// The end of the latest pause.
         package fileprivate(set) var until: MonotonicInstant
         fileprivate let count: Int
     }
@@ -62,7 +61,6 @@ package struct LaneThrottle: Equatable, Sendable {
     /// The latest answers, and the throttle signals among them.
     private var answered = 0
     private var signals = 0
-    /// All throttle signals so far.
     private var signalsTotal = 0
     private var signalAt: MonotonicInstant?
     /// The end of the longest pause that the signals ask for.
@@ -95,8 +93,6 @@ package struct LaneThrottle: Equatable, Sendable {
     package var isCalm: Bool { phase == .closed && signals == 0 }
 
     /// The number of pushes that may be handed to the lane now.
-    ///
-    /// - Parameter isUrgent: the pushes are transactional.
     package func room(isUrgent: Bool) -> Int {
         switch phase {
         case .closed: .max
@@ -115,7 +111,6 @@ package struct LaneThrottle: Equatable, Sendable {
     /// Forgets the refusal, because the credential is not used any more.
     package mutating func trust() { isSuspected = false }
 
-    /// Notes that `count` pushes are handed to the lane.
     package mutating func admitted(_ count: Int, _ now: MonotonicInstant) {
         guard phase != .closed, count > 0 else { return }
         tries += count
@@ -148,11 +143,7 @@ package struct LaneThrottle: Equatable, Sendable {
     }
 
     /// Records answers that were read together, all of one lease.
-    ///
-    /// - Parameters:
-    ///   - answers: the accepted or rejected pushes, the throttle signals, and the longest pause that a signal asks
-    ///     for.
-    ///   - entropy: randomness, to spread a pause that the provider did not ask for.
+    /// - Parameter entropy: randomness, to spread a pause that the provider did not ask for.
     /// - Returns: the length of the pause if this opens the breaker, else nil.
     package mutating func record(
         _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,

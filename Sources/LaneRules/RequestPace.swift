@@ -26,7 +26,6 @@ package struct RequestPace: Equatable, Sendable {
         (self.perMinute, self.processes) = (perMinute, processes)
     }
 
-    /// The number of requests that may leave now.
     package mutating func allowance(_ now: MonotonicInstant) -> Int {
         refill(now)
         return Int(saved)
@@ -53,7 +52,6 @@ package struct RequestPace: Equatable, Sendable {
         return now + max(.nanoseconds(Int64(seconds * 1e9)), Self.grain)
     }
 
-    /// The shortest time between two wake-ups to send.
     private static let grain: Duration = .milliseconds(5)
 
     private mutating func refill(_ now: MonotonicInstant) {

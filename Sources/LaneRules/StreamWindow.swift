@@ -20,14 +20,12 @@ package struct StreamWindow: Equatable, Sendable {
     private var answersSinceLoss = 0
     private var answersSinceGrowth = 0
 
-    /// - Parameter ceiling: the lane's own bound on a connection's streams.
     package init(ceiling: Int) {
         precondition(ceiling >= StreamWindow.floor)
         self.ceiling = ceiling
         limit = min(StreamWindow.atStart, ceiling)
     }
 
-    /// Notes that a request was answered.
     package mutating func answered() {
         answersSinceLoss = min(answersSinceLoss + 1, Int.max - 1)
         if limit == ceiling { return }

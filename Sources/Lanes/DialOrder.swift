@@ -1,6 +1,5 @@
 import Reactor
 
-/// The order in which a host's addresses are tried.
 package enum DialOrder {
     /// More addresses would only shorten the time that each one gets.
     package static let addressesMax = 8

@@ -4,7 +4,6 @@ import ProviderInterface
 import Reactor
 import Synchronization
 
-/// A lane's numbers for metrics, as of its last tick.
 package struct LaneSnapshot: Equatable, Sendable {
     package var connections = 0
     package var streamsOpen = 0

@@ -3,7 +3,6 @@ import LaneRules
 import Reactor
 import TLS
 
-// Bytes in and out: socket, TLS, HTTP/2.
 extension LaneConnection {
     /// The thread's other connections run after this many reads.
     private static let readsPerTickMax = 8

@@ -3,7 +3,6 @@ import LaneRules
 import ProviderInterface
 import Reactor
 
-// Requests out and answers in.
 extension LaneConnection {
     /// The number of requests that the connection takes now.
     var room: Int {
@@ -129,7 +128,6 @@ extension LaneConnection {
         noteAnswer()
     }
 
-    /// Records that the connection got an answer.
     func noteAnswer() {
         machine.answered(core.loop.now)
         core.window.answered()
@@ -138,7 +136,6 @@ extension LaneConnection {
         noteProof()
     }
 
-    /// Records that the connection has had an answer.
     func noteProof() {
         guard !hasAnswered else { return }
         hasAnswered = true

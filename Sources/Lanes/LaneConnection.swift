@@ -30,7 +30,6 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     var isMarkedBusy = false
     /// The time since which the peer allows no streams at all; nil: it allows some.
     private var shutSince: MonotonicInstant?
-    /// The peer's GOAWAY has come.
     var isLeaving = false
 
     private var timer: TimerID?
@@ -132,7 +131,6 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     }
 }
 
-// Timers and deadlines.
 extension LaneConnection {
     func timerFired(tag: UInt64) {
         timer = nil
@@ -173,7 +171,6 @@ extension LaneConnection {
         adjustTimer()
     }
 
-    /// Resets the streams of late requests and no longer waits for their answers.
     private func giveUpLateRequests() {
         let now = core.loop.now
         var isAnyLate = false
@@ -214,7 +211,6 @@ extension LaneConnection {
     }
 }
 
-// Readiness of the socket.
 extension LaneConnection {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
         if case .connecting = machine.phase { return finishConnecting() }
@@ -247,7 +243,6 @@ extension LaneConnection {
         }
     }
 
-    /// Writes pending bytes, as far as the kernel takes them.
     func writeUnsent() {
         guard let socket else { return }
         do throws(ReactorError) {

@@ -10,7 +10,6 @@ final class LaneCore: TickHandler, TimerHandler {
     let settings: LaneSettings
     let loop: ReactorLoop
     let observer: any LaneObserver
-    /// Asks the resolver, off this thread.
     private let resolve: @Sendable (ConnectionID) -> Void
 
     var queue = LaneQueue()
@@ -24,7 +23,6 @@ final class LaneCore: TickHandler, TimerHandler {
 
     /// The time since which no connection takes requests, or no provider token exists; nil: requests can leave.
     private var unusableSince: MonotonicInstant?
-    /// Connections with something to write.
     private var touched: [LaneConnection] = []
     private var isHooked = false
     private var timer: TimerID?
@@ -48,7 +46,6 @@ final class LaneCore: TickHandler, TimerHandler {
     /// True if the lane is blocked because no connection could be made.
     var isUnreachable: Bool { machine.breaker.block == .unreachable }
 
-    /// Asks the loop for `tickEnds` at the end of this tick.
     func hook() {
         if isHooked { return }
         isHooked = true
@@ -71,7 +68,6 @@ final class LaneCore: TickHandler, TimerHandler {
     }
 }
 
-// The lane's requests.
 extension LaneCore {
     func submit(_ batch: PushBatch, _ ticket: BatchTicket, _ sink: any AnswerSink) {
         queue.submit(batch, ticket, sink, loop.now)
@@ -95,7 +91,6 @@ extension LaneCore {
     }
 }
 
-// Reports of the connections.
 extension LaneCore {
     func opened(_ connection: LaneConnection) {
         note(.connected)
@@ -145,7 +140,6 @@ extension LaneCore {
     }
 }
 
-// The machine's decisions.
 extension LaneCore {
     private func perform(_ action: LaneMachine.Action) {
         switch action {
@@ -166,7 +160,6 @@ extension LaneCore {
     }
 }
 
-// The end of a tick.
 extension LaneCore {
     /// The requests that one tick puts on streams; after that the thread's other lanes run.
     private static let requestsPerTickMax = 512
@@ -196,7 +189,6 @@ extension LaneCore {
         return pace?.nextAt(now) ?? now
     }
 
-    /// Answers requests that can't leave any more.
     private func handBack(_ now: MonotonicInstant) {
         let isUsable =
             connections.contains(where: \.isUsable)
@@ -279,7 +271,6 @@ extension LaneCore {
     private func deliver() { for (sink, answers) in queue.takeChanges() { sink.deliver(answers) } }
 }
 
-// Between ticks.
 extension LaneCore {
     func timerFired(tag: UInt64) {
         timer = nil
@@ -336,8 +327,6 @@ extension LaneCore {
         hook()
     }
 
-    /// Retires connections whose first provider token is not the current one; without a current one, all that carried
-    /// any.
     func replaceConnections() {
         let current = settings.authorization?.current?.generation
         for connection in connections

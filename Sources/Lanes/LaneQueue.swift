@@ -33,7 +33,6 @@ package struct LaneQueue {
         var isChanged = false
         /// None of the batch's requests waits; set only if the batch reports it.
         var isSent = false
-        // The answers of this tick.
         var answers: [Answer] = []
         var bytes: [UInt8] = []
 
@@ -92,7 +91,6 @@ package struct LaneQueue {
         }
     }
 
-    /// Hands back requests that have no stream yet.
     package mutating func withdraw(_ ticket: BatchTicket) { handBack(.withdrawn) { $0.ticket == ticket } }
 
     package mutating func handBackAll(_ fault: TransportFault) { handBack(fault) { _ in true } }
@@ -111,9 +109,7 @@ package struct LaneQueue {
     }
 }
 
-// Requests on their way out.
 extension LaneQueue {
-    /// The batch whose request leaves next.
     package var front: Int32? {
         if urgentInARow >= LaneQueue.urgentInARowMax, let other = queue.first { return other }
         return urgentQueue.first ?? queue.first
@@ -193,7 +189,6 @@ extension LaneQueue {
     }
 }
 
-// Answers on their way back.
 extension LaneQueue {
     /// Takes a request whose stream a live connection refused. It gets another stream, or, after too many refusals, its
     /// answer.
@@ -268,7 +263,6 @@ extension LaneQueue {
         idHeader: [], sharedFields: [], bytes: [], requests: [], noStreamAfter: MonotonicInstant(nanoseconds: 0))
 }
 
-// Deadlines of waiting requests.
 extension LaneQueue {
     /// The submission time of the oldest waiting request.
     package var waitingSince: MonotonicInstant? { Self.earlier(waitingSince(in: urgentQueue), waitingSince(in: queue)) }
@@ -291,7 +285,6 @@ extension LaneQueue {
         handBack(.unreachable) { now >= max($0.submittedAt, unusableSince) + unreachableAfter }
     }
 
-    /// Returns the time at which `expire` next has something to do.
     package func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
         Self.earlier(
             expiry(in: urgentQueue, unusableSince, unreachableAfter), expiry(in: queue, unusableSince, unreachableAfter)

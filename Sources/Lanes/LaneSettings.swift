@@ -3,7 +3,6 @@ import Model
 import Reactor
 import TLS
 
-/// A lane's destination, its identity and its bounds.
 package struct LaneSettings: Sendable {
     /// "api.push.apple.com": resolved again before each dial, verified in the certificate, sent as SNI and :authority.
     package var host: String
@@ -70,7 +69,6 @@ package struct SystemResolver: HostResolver {
 package struct ProxySettings: Sendable {
     package let host: String
     package let port: UInt16
-    /// The value of `proxy-authorization`.
     package let authorization: Secret<[UInt8]>?
 
     package init(host: String, port: UInt16, authorization: [UInt8]? = nil) {

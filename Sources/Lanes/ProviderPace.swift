@@ -14,7 +14,6 @@ package final class ProviderPace: Sendable {
     private let shared: Mutex<SharedPace>
     private let heartbeat: Heartbeat?
 
-    /// - Parameter heartbeat: nil: there is no other process.
     package init(perMinute: Int, heartbeat: Heartbeat? = nil) {
         shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: heartbeat != nil))
         self.heartbeat = heartbeat

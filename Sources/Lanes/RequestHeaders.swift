@@ -15,7 +15,6 @@ struct RequestHeaders {
     /// Makes a placeholder value for a variable.
     init() { authority = [] }
 
-    /// - Parameter host: a name or an IP literal.
     init(host: String, port: UInt16) {
         let name = host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[") ? "[\(host)]" : host
         // The scheme's own port is left out (RFC 9110, section 4.2.2).

@@ -8,7 +8,6 @@ package struct Flight: Equatable {
     package let request: Int32
     /// The number of times that a live connection has refused the request.
     package var refusals: Int32
-    /// The generation of the authorization that the request carries.
     package var authorization: UInt64?
 
     package init(run: Int32, request: Int32, refusals: Int32) {

@@ -74,7 +74,6 @@ package struct CellWriter: Sendable {
         buffer.append(contentsOf: utf8)
     }
 
-    /// The only version of jsonb's binary format so far.
     static let jsonbVersion: UInt8 = 1
 }
 

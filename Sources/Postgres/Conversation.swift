@@ -20,7 +20,6 @@ enum ConversationStep {
     case confused
 }
 
-/// The reason why a connection was closed during a conversation.
 enum BreakCause {
     case lost
     case deadline

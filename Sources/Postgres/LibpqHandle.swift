@@ -59,7 +59,6 @@ import CPostgres
     var isIdle: Bool { unsafe PQtransactionStatus(connection) == PQTRANS_IDLE }
 }
 
-// Reading and writing.
 extension LibpqHandle {
     /// Returns false if the connection is gone. Complete results have already been handed out then.
     func consumeInput() -> Bool { unsafe PQconsumeInput(connection) == 1 }

@@ -6,7 +6,6 @@ import Basis
 package struct Parameters: Sendable {
     private(set) var names: [String] = []
     private(set) var types: [UInt32] = []
-    /// The offset of each value's cell in the buffer.
     private(set) var starts: [Int] = []
     private var cells = CellWriter()
 

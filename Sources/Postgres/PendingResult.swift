@@ -36,7 +36,6 @@ import CPostgres
         }
     }
 
-    /// The server's tag of the completed command ("COMMIT", "ROLLBACK", "INSERT 0 5").
     var commandTag: String { unsafe String(cString: PQcmdStatus(result)) }
 
     /// The server's refusal. nil if libpq itself made the error, or if the server ended the connection with it: callers

@@ -18,7 +18,6 @@ package struct PoolSettings: Sendable {
     package init() {}
 }
 
-/// The state of a pool for its users.
 package struct PoolSnapshot: Equatable, Sendable {
     package let open: Int
     package let busy: Int
@@ -38,7 +37,6 @@ package struct PoolMachine {
         case lend(Int, to: Int)
         case refuse(Int, PostgresError)
         case close(Int)
-        /// Call `wake` at this time.
         case wake(at: MonotonicInstant)
     }
 
@@ -59,7 +57,6 @@ package struct PoolMachine {
 
     private let settings: PoolSettings
     private var slots: [Slot] = []
-    /// Waiting callers in order of arrival.
     private var waiters: [Int] = []
     private var nextNumber = 1
     private var failures = 0
@@ -117,7 +114,6 @@ package struct PoolMachine {
         return [.close(number)] + gone(number, now)
     }
 
-    /// Removes a connection that the server closed.
     package mutating func gone(_ number: Int, _ now: MonotonicInstant) -> [Action] {
         slots.removeAll { $0.number == number }
         return dials(now)

@@ -79,7 +79,6 @@ extension PostgresConnection {
     }
 }
 
-// Writing into libpq's buffer.
 extension PostgresConnection {
     /// Returns nil if the connection is broken or a message is too large.
     private func send(_ queries: [Query], _ framing: Framing) -> [PipelineConversation.Expectation]? {

@@ -9,7 +9,6 @@ package actor PostgresConnection: PinnedActor {
     package nonisolated let loop: ReactorLoop
 
     nonisolated let settings: PostgresSettings
-    /// The libpq connection; nil if never opened, or closed.
     var handle: LibpqHandle?
     private var conversation: (any Conversation)?
     private var eventHandler: ConnectionEventHandler?
@@ -18,7 +17,6 @@ package actor PostgresConnection: PinnedActor {
     private var dialing: CheckedContinuation<Result<Void, PostgresError>, Never>?
     private var waitingForEnd: [CheckedContinuation<Void, Never>] = []
     private var notificationHandler: (@Sendable (PostgresNotification) -> Void)?
-    /// The prepared statements' names, with their parameter types.
     var prepared: [String: [UInt32]] = [:]
 
     /// With more names, further statements are parsed at each use: names should be few.
@@ -46,7 +44,6 @@ package actor PostgresConnection: PinnedActor {
     package func close() { end(.lost) }
 }
 
-// Opening.
 extension PostgresConnection {
     /// Opens the session and sets it up. Throws `unavailable` only.
     package func open() async throws(PostgresError) {
@@ -116,7 +113,6 @@ extension PostgresConnection {
     }
 }
 
-// Callbacks of the loop.
 extension PostgresConnection {
     fileprivate func socketIsReady() {
         guard let handle else { return }
@@ -125,7 +121,6 @@ extension PostgresConnection {
         pump()
     }
 
-    /// Flushes the output, then advances the conversation.
     private func pump() {
         guard let handle, flush(handle) else { return }
         guard let conversation else { return idle(handle) }
@@ -190,7 +185,6 @@ extension PostgresConnection {
     }
 }
 
-// Conversations.
 extension PostgresConnection {
     /// Starts a conversation whose bytes are already in libpq's buffer.
     func start(_ conversation: any Conversation, deadline: Duration) {
@@ -200,7 +194,6 @@ extension PostgresConnection {
         pump()
     }
 
-    /// Returns when the connection has ended.
     func waitForEnd() async {
         guard handle != nil else { return }
         await withCheckedContinuation { waitingForEnd.append($0) }

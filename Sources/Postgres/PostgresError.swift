@@ -22,12 +22,10 @@ package enum PostgresError: Error, Equatable, Sendable {
     case settingsInvalid(String)
 }
 
-/// The server's refusal of one statement.
 package struct Refusal: Equatable, Sendable {
     package let sqlState: SQLState
     /// The statement's name; empty if it has none.
     package let statement: String
-    /// The name of the violated constraint.
     package let constraint: String?
     /// The place in the SQL text, counted in characters from 1.
     package let position: Int?
@@ -37,7 +35,6 @@ package struct Refusal: Equatable, Sendable {
     }
 }
 
-/// The reason why there is no connection.
 package enum UnavailableReason: Equatable, Sendable {
     /// No server answered in time, or the peer does not speak PostgreSQL's protocol.
     case unreachable

@@ -95,7 +95,6 @@ package actor PostgresListener: PinnedActor {
         return connection
     }
 
-    /// Returns when the connection has ended.
     private func stay(_ connection: PostgresConnection) async {
         let pinger = Task {
             while await connection.isOpen {

@@ -45,7 +45,6 @@ package actor PostgresPool: PinnedActor {
     }
 }
 
-// One round trip.
 extension PostgresPool {
     /// Sends the queries together: all succeed or none does. Returns one result set per query.
     package func run(_ queries: [Query], deadline: Duration? = nil) async throws(PostgresError) -> [ResultSet] {
@@ -103,7 +102,6 @@ extension PostgresPool {
     }
 }
 
-// Several round trips.
 extension PostgresPool {
     /// Commits after the body returns, and rolls back if it throws. A failed statement fails the transaction, even if
     /// the body catches its error.
@@ -141,7 +139,6 @@ extension PostgresPool {
     private static let conflictPause: Duration = .milliseconds(20)
 }
 
-// Lending.
 extension PostgresPool {
     private func lending<Answer: Sendable>(
         _ deadline: Duration, _ body: (PostgresConnection) async throws(PostgresError) -> Answer
@@ -224,7 +221,6 @@ extension PostgresPool {
     }
 }
 
-// Timers.
 extension PostgresPool {
     private func scheduleWake(_ instant: MonotonicInstant) {
         if let wakeTimer {

@@ -45,7 +45,6 @@ package struct PostgresSettings: Sendable {
         ]
     }
 
-    /// Returns the same server and user with another database.
     package func withDatabase(_ name: String) -> PostgresSettings {
         var changed = self
         changed.set("dbname", name)

@@ -10,7 +10,6 @@ import CPostgres
     private let columnTypes: [UInt32]
     package let rowCount: Int
 
-    /// Adopts the result and frees it later.
     init(adopting result: OpaquePointer, statement: String) {
         unsafe self.result = unsafe result
         self.statement = statement
@@ -36,6 +35,7 @@ import CPostgres
         row >= 0 && row < rowCount && column >= 0 && column < columnTypes.count
     }
 
+    /// - Parameter fits: whether a column of this type can be read; 0 stands for a column in text format.
     @inline(__always)
     func cell(_ row: Int, _ column: Int, _ type: ElementType) throws(PostgresError) -> BinaryCell {
         guard holds(row, column), type.reads(columnTypes[column]), let cell = borrow(row, column) else {

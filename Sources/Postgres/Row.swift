@@ -22,7 +22,6 @@ package struct Row: Sendable {
     package mutating func bytes() throws(PostgresError) -> [UInt8] { try next(.bytes) { $0.raw } }
     /// The UTF-8 of a text, without creating a String.
     package mutating func textBytes() throws(PostgresError) -> [UInt8] { try next(.text) { $0.raw } }
-    /// The UTF-8 of a jsonb.
     package mutating func json() throws(PostgresError) -> [UInt8] { try next(.json) { $0.json } }
 
     package mutating func boolArray() throws(PostgresError) -> [Bool] { try array(.bool) { $0.bool } }
@@ -40,7 +39,6 @@ package struct Row: Sendable {
     }
 
     /// Reads the place in an array parameter, which counts from 1 by `WITH ORDINALITY`; returns it from 0.
-    ///
     /// - Parameter count: the length of the array. A place behind it throws `unexpectedShape`.
     package mutating func place(upTo count: Int) throws(PostgresError) -> Int {
         try next(.int64) { cell in cell.int64.flatMap { $0 >= 1 && $0 <= count ? Int($0) - 1 : nil } }
@@ -117,7 +115,6 @@ package struct Row: Sendable {
 }
 
 extension ResultSet {
-    /// Returns the row at an index. Its readers throw if there is none.
     package func row(_ index: Int) -> Row { Row(self, index) }
 
     /// Reads all rows: `try rows.map(AppRecord.init)`.
@@ -128,12 +125,10 @@ extension ResultSet {
         return values
     }
 
-    /// Reads the first row; nil: there is none.
     package func first<Value>(_ read: (inout Row) throws(PostgresError) -> Value) throws(PostgresError) -> Value? {
         rowCount == 0 ? nil : try one(0, read)
     }
 
-    /// Reads the first row, and throws if there is none.
     package func one<Value>(_ read: (inout Row) throws(PostgresError) -> Value) throws(PostgresError) -> Value {
         try one(0, read)
     }

@@ -15,7 +15,6 @@ package struct Statement: Sendable {
         self.init(name: name, text)
     }
 
-    /// Creates a statement that is run once.
     package init(unprepared text: String) { self.init(name: "", text) }
 
     private init(name: String, _ text: String) {
@@ -27,7 +26,6 @@ package struct Statement: Sendable {
     }
 }
 
-/// A statement with its values.
 package struct Query: Sendable {
     package let statement: Statement
     package let parameters: Parameters

@@ -94,7 +94,6 @@ extension TransactionRunner {
         }
     }
 
-    /// Runs the work and records its error until the end.
     private func recording<Answer: Sendable>(
         _ work: (PostgresConnection) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {

@@ -3,9 +3,7 @@
 ///
 /// The first entry leaves at once, so a single entry waits for no other. A value: its user carries out the batches.
 package struct BatchQueue<Entry: Sendable>: Sendable {
-    /// The most batches in flight at once.
     private let batchesMax: Int
-    /// The most entries in one batch.
     private let entriesMax: Int
     private var waiting: [Entry] = []
     /// The entries at the front of `waiting` that have left.

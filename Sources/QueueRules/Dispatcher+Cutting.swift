@@ -65,6 +65,5 @@ extension Dispatcher {
         }
     }
 
-    /// Whether nothing is leased here, or will be by a call under way.
     var holdsNothing: Bool { runs.isEmpty && leasesOutstanding == 0 && cuts.isEmpty }
 }

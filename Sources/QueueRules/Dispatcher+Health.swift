@@ -2,9 +2,7 @@ import Basis
 import LaneRules
 import Model
 
-// Questions to the lanes' health and reports to it (`LaneHealth`).
 extension Dispatcher {
-    /// Whether the route's pushes may be handed to their lane.
     func permission(for urgency: MessageUrgency, on route: RouteState) -> LaneHealth.Permission {
         guard let place = lanes.known(route.lane) else { return .mayNot(.credentialUnknown, until: nil) }
         return lanes[place].health.permission(for: urgency, on: route.ready.serviceRoute)
@@ -36,14 +34,12 @@ extension Dispatcher {
         }
     }
 
-    /// Notes that `count` pushes of a lease are no longer with its lane.
     mutating func noteReturned(_ count: Int, to key: LaneKey?, leasedAt: MonotonicInstant) {
         guard count > 0, let key else { return }
         let place = lanes.place(of: key)
         lanes[place].health.returned(count, leasedAt: leasedAt)
     }
 
-    /// The lanes that wait, and what they wait for.
     package var waits: [LaneWait] {
         lanes.states.compactMap { lane in lane.health.wait.map { LaneWait(lane.key, $0) } }
     }

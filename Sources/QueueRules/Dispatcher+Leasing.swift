@@ -31,7 +31,6 @@ extension Dispatcher {
         for route in routes where !polled.contains(route.ready.serviceRoute) { actions.append(.resolve(route.ready)) }
     }
 
-    /// Notes routes with work, as a poll does, without the poll's other findings.
     mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for route in ready {
             if let place = placeOfRoute(route.serviceRoute) {

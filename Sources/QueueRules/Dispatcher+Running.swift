@@ -75,7 +75,6 @@ extension Dispatcher {
         }
     }
 
-    /// Does what time and state require, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         passHealth(now, &actions)
         let due = runs.takeDue(now)

@@ -87,7 +87,6 @@ package struct Dispatcher: Sendable {
         return actions
     }
 
-    /// When `timer` is due next.
     package func nextWake() -> MonotonicInstant {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
         if !isDraining, let change = nextQuarantineChange { wake = min(wake, change) }
@@ -114,7 +113,6 @@ package struct Dispatcher: Sendable {
 struct RunState: Sendable {
     var run: ParcelRun
     let lane: LaneKey?
-    /// The scope of the request that leased it.
     let scope: LeaseScope
     var leaseEnd: MonotonicInstant
     var renewAt: MonotonicInstant
@@ -134,7 +132,6 @@ struct RunState: Sendable {
     var isTouched = false
     var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
 
-    /// When this run is due for anything, whatever happens elsewhere.
     var dueAt: MonotonicInstant {
         var due = leaseEnd
         if renewStartedAt == nil { due = min(due, renewAt) }

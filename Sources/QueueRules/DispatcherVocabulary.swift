@@ -16,7 +16,6 @@ package struct LaneTarget: Equatable, Sendable {
     package init(_ lane: LaneKey, _ target: PushTarget) { (self.lane, self.target) = (lane, target) }
 }
 
-/// Where a service route's pushes leave from.
 package enum RouteResolution: Equatable, Sendable {
     /// No active credential covers the route, or it can't be read.
     case uncovered
@@ -25,14 +24,12 @@ package enum RouteResolution: Equatable, Sendable {
     case leaves(LaneTarget)
 }
 
-/// A lane, and what it waits for.
 package struct LaneWait: Equatable, Sendable {
     package let lane: LaneKey
     package let wait: LaneHealth.Wait
     package init(_ lane: LaneKey, _ wait: LaneHealth.Wait) { (self.lane, self.wait) = (lane, wait) }
 }
 
-/// The bounds of one process's delivery.
 package struct DispatcherSettings: Equatable, Sendable {
     /// How long a lease lasts. Longer delays the work of a process that died; shorter renews more often.
     package var leaseLength: Duration
@@ -106,7 +103,6 @@ package struct LeaseName: Hashable, Sendable {
     package init(parcel: ParcelID, epoch: Int32) { (self.parcel, self.epoch) = (parcel, epoch) }
 }
 
-/// Something that happened.
 package enum DispatchEvent: Equatable, Sendable {
     /// Work may be ready: another process announced it, or parcels that were planned here wait for their rate.
     case hint
@@ -115,7 +111,6 @@ package enum DispatchEvent: Equatable, Sendable {
     case polled([ReadyRoute])
     case pollFailed
     case resolved(ServiceRoute, RouteResolution)
-    /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     /// A report about a lane, in the order in which things happened.
     case lane(LaneKey, LaneHealth.Event)
@@ -124,14 +119,12 @@ package enum DispatchEvent: Equatable, Sendable {
     /// Those of `runningMessages` that have a rate now, each with its rate.
     case rated([RatedMessage])
     /// The parcels that one call leased, in their order; empty if no parcel was due.
-    ///
     /// `again`, for a lease of rate-limited parcels: how long it is until more may be leased, nil if no other parcel
     /// waits. For other leases: zero if some parcels that they found are rate-limited from now on.
     case leased([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
     /// A cut that asked `admit` has ended, with the parcels that it leased; empty if it leased none, or failed.
     case cut(CutID, [CutParcels])
-    /// Answers to pushes of leased parcels.
     case answered([AnsweredLease])
     /// Replies to settles, and the settles that got none.
     case settled([SettledLease], failed: [UnsettledLease] = [])
@@ -150,7 +143,6 @@ package enum MessageReading: Equatable, Sendable {
     case unread
 }
 
-/// A leased parcel and the reading of its message.
 package struct ReadParcel: Equatable, Sendable {
     package let parcel: LeasedParcel
     package let reading: MessageReading
@@ -177,7 +169,6 @@ package struct AnsweredLease: Equatable, Sendable {
 
 package struct RenewedLease: Equatable, Sendable {
     package let name: LeaseName
-    /// Whether the lease is still ours.
     package let isHeld: Bool
     package init(_ name: LeaseName, isHeld: Bool) { (self.name, self.isHeld) = (name, isHeld) }
 }
@@ -188,7 +179,6 @@ package struct SettledLease: Equatable, Sendable {
     package init(_ name: LeaseName, _ reply: SettleReply) { (self.name, self.reply) = (name, reply) }
 }
 
-/// A settle without a reply.
 package struct UnsettledLease: Equatable, Sendable {
     package let name: LeaseName
     /// The transaction of its verdicts is known to have committed.
@@ -240,7 +230,6 @@ package enum DispatchAction: Equatable, Sendable {
     case lease(LeaseRequest)
     /// Encode these members and hand them to the lane; no stream opens after `until`.
     case submit(LeaseName, LaneTarget, positions: [Int32], until: MonotonicInstant)
-    /// The lease was renewed: streams may open until then.
     case extend(LeaseName, LaneKey, until: MonotonicInstant)
     /// Write the verdicts that are not written yet, then the compare-and-set.
     case settle(LeaseName, PendingSettle, withVerdicts: Bool)

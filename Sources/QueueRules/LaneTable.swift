@@ -28,7 +28,6 @@ struct LaneState: Sendable {
 struct LaneTable: Sendable {
     private(set) var states: [LaneState] = []
     private var places: [LaneKey: Int] = [:]  // lookup only
-    /// The load of all lanes.
     private(set) var load = LaneLoad()
     private let signalsMin: Int
 
@@ -42,7 +41,6 @@ struct LaneTable: Sendable {
 
     func known(_ key: LaneKey?) -> Int? { key.flatMap { places[$0] } }
 
-    /// Adds the lane if it is new.
     mutating func place(of key: LaneKey) -> Int {
         if let place = places[key] { return place }
         places[key] = states.count
@@ -59,7 +57,6 @@ struct LaneTable: Sendable {
         load.add(sign, parcel, scope)
     }
 
-    /// Forgets lanes that hold nothing.
     mutating func forget(where isForgotten: (LaneState) -> Bool) {
         let known = states.count
         states.removeAll { $0.load.members == 0 && $0.load.urgentMembers == 0 && isForgotten($0) }

@@ -1,7 +1,6 @@
 import Basis
 import Model
 
-/// A process's request for parcels.
 package struct LeaseOrder: Equatable, Sendable {
     package let route: RouteID
     package let service: TopicService
@@ -22,7 +21,6 @@ package struct LeaseOrder: Equatable, Sendable {
     }
 }
 
-/// The result of a request for parcels.
 package struct Lease: Equatable, Sendable {
     /// The leased parcels in their order; at most one unless the scope may bring several.
     package var parcels: [LeasedParcel]

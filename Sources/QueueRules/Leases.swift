@@ -27,7 +27,6 @@ package struct LeasedParcel: Equatable, Sendable {
     /// The sibling route, if a usable credential of the app covers it. nil in cross-environment parcels, and for
     /// providers with one environment.
     package let otherEnvironment: RouteID?
-    /// The message's rate at the lease; nil: none.
     package let ratePerSecond: Int32?
     package let urgency: MessageUrgency
     package let expiresAt: WallInstant
@@ -100,7 +99,6 @@ package struct LeasedMember: Equatable, Sendable {
 ///
 /// Written once, and inherited by retries on the sibling route. A remainder for another route drops it.
 package struct OriginRejection: Equatable, Sendable {
-    /// The origin route, which stores their registrations.
     package let route: RouteID
     /// The token generation that was rejected there. A newer generation was never tried on the origin route.
     package let generation: TokenGeneration
@@ -198,7 +196,6 @@ package struct Remainder: Equatable, Sendable {
     package let lapses: Int16
     package let retrySpent: Duration
     package let answerLost: Bool
-    /// Why the members wait.
     package let cause: WaitCause
     /// Set if the new parcel is a cross-environment parcel.
     package let origin: OriginRejection?
@@ -219,7 +216,6 @@ package struct Remainder: Equatable, Sendable {
         (self.isCounted, self.members) = (isCounted, members)
     }
 
-    /// True if it is due at once.
     package var isDue: Bool { dueAt == nil && dueAfter <= .zero }
 }
 
@@ -257,7 +253,6 @@ package struct GuardedVerdict: Equatable, Sendable {
     }
 }
 
-/// The number of answers that a route gave, and of those that suspected the token.
 package struct AnswerSample: Equatable, Sendable {
     package var answered: Int
     package var suspected: Int

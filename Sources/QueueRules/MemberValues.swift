@@ -19,7 +19,6 @@ package struct MemberValues: Equatable, Sendable {
         return (place == 0 ? 0 : Int(ends[place - 1]))..<Int(ends[place])
     }
 
-    /// Adds the values of one member, in the order of the fields.
     package mutating func add(_ values: [[UInt8]]) {
         precondition(values.count == fieldCount)
         for value in values {

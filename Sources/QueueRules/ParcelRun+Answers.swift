@@ -195,7 +195,6 @@ extension ParcelRun {
         end(position, terminalStatus)
     }
 
-    /// - Parameter isTried: this lease made an attempt at the member.
     mutating func end(_ position: Int, _ terminalStatus: TerminalStatus, isTried: Bool = false) {
         terminalCounts.add(terminalStatus)
         ended.add(position, terminalStatus, attempts: isTried ? nextAttempt : parcel.attempt)

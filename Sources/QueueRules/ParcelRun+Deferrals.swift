@@ -6,7 +6,6 @@ package enum MemberDeferral: Equatable, Sendable {
     /// No limit defers it.
     case none
     /// The device's local time is within the app's quiet hours, which end at `until`.
-    ///
     /// `isCounted`: an earlier lease was free to send, incremented the badge and counted the push.
     case quietHours(until: WallInstant, isCounted: Bool)
     /// The member's user has received as many messages on this day as the app allows.
@@ -20,7 +19,6 @@ extension ParcelRun {
     /// The wait costs no budget and is no attempt. A cross-environment member goes back to the origin route: the
     /// sibling's answer is not worth so long a wait. A member that the badge mark leaves out was never sent to,
     /// whatever became of the parcel's owners.
-    ///
     /// - Parameter route: where the member goes on after its quiet hours.
     mutating func deferByLimits(_ position: Int, goingOn route: RouteID) -> Bool {
         switch deferral(of: position) {

@@ -39,7 +39,6 @@ extension ParcelRun {
     }
 
     /// The sibling environment could not be tried in time: the environments are not compared.
-    ///
     /// - Parameter isLost: the sibling may have accepted the push after all.
     mutating func giveUpInSibling(_ origin: OriginRejection, _ position: Int, isTried: Bool, isLost: Bool) {
         if isLost { return end(position, TerminalStatus(.gaveUp, TerminalReason.answerLost), isTried: isTried) }
@@ -59,7 +58,6 @@ extension ParcelRun {
 }
 
 extension RejectionFault {
-    /// True for a rejection of the token.
     var isAboutToken: Bool {
         switch self {
         case .tokenUnregistered, .tokenSuspect, .tokenUnknownHere: true

@@ -51,7 +51,6 @@ extension ParcelRun {
     /// Notes that the database refused the content of the settle in flight.
     mutating func noteSettleRefused() { settling?.wasRefused = true }
 
-    /// Applies the reply to the settle in flight.
     ///
     /// A fence under our epoch, with `settles` one ahead of ours, is the trace of our own earlier attempt whose commit
     /// was ambiguous. A row that is gone was finished: by us, if this settle would have finished it.

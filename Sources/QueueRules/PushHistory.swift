@@ -14,7 +14,6 @@ package struct HistoryEntry: Equatable, Sendable {
 }
 
 package enum HistoryEvent: Equatable, Sendable {
-    /// The push ended.
     case ended(TerminalStatus)
     /// The push was tried, or changed its route, and goes on in another parcel.
     case goesOn(WaitCause)
@@ -28,13 +27,10 @@ package enum WaitCause: String, Hashable, Sendable, CaseIterable {
     case providerBusy = "provider_busy"
     /// The provider asks all of us to slow down.
     case providerThrottled = "provider_throttled"
-    /// The provider token was too old.
     case providerTokenExpired = "provider_token_expired"
     /// The credential is refused or missing.
     case credentialRefused = "credential_refused"
-    /// The lane can't send.
     case laneBlocked = "lane_blocked"
-    /// No connection could be made.
     case unreachable
     /// The connection or the stream ended before anything was processed.
     case notSent = "not_sent"

@@ -23,7 +23,6 @@ package struct RetryPolicy: Equatable, Sendable {
     }
 
     /// The wait after the given attempt (1 is the first), in whole seconds rounded up, so that remainders gather.
-    ///
     /// `entropy` spreads retries: the same value gives the same wait, up to a quarter longer than the plain doubling.
     /// - Parameter asked: the provider's minimum; the doubling begins there, and never ends below it.
     package func wait(afterAttempt attempt: Int, asked: Duration = .zero, entropy: UInt64) -> Duration {

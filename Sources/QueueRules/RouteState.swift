@@ -42,7 +42,6 @@ struct RouteState: Sendable {
     private(set) var work = Work.none
     /// When a poll or a plan last saw due parcels. An earlier call doesn't know of these.
     private var workSeenAt: MonotonicInstant?
-    /// Parcels are due that are leased in quarantine.
     private(set) var hasLapsed = false
     /// Expired parcels may be looked for, once a poll, while the lane can't send.
     private(set) var maySweep = false
@@ -69,7 +68,6 @@ struct RouteState: Sendable {
     /// The last call was for rate-limited parcels. Ordinary ones alternate with these.
     var wasRated: Bool { call == .idle(last: .rateLimited) }
 
-    /// True if no parcel is known to be due.
     var isIdle: Bool { work == .none && !hasLapsed && !isLeasing }
 
     /// - Parameter since: when the poll began; it may have missed parcels planned after that.
@@ -124,7 +122,6 @@ struct RouteState: Sendable {
     }
 
     /// Notes a call's report about rate-limited parcels. Called before `end`.
-    ///
     /// - Parameters:
     ///   - again: how long it is until more may be leased, as the database reports.
     ///   - floor: the shortest pause before the database is asked again.
@@ -145,7 +142,6 @@ struct RouteState: Sendable {
         }
     }
 
-    /// The database could not be asked.
     mutating func noteRatedFailed(until: MonotonicInstant) { rated.dueAt = until }
 
     /// The messages that the last call passed over may be leased now: they are asked for at once.

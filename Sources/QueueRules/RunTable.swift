@@ -87,7 +87,6 @@ struct RunTable: Sendable {
     private static let alarmsMin = 256
     private static let alarmsForEach = 4
 
-    /// nil: no lease is in hand.
     var nextAlarm: MonotonicInstant? { alarms.first?.at }
 
     private func holder(of alarm: RunAlarm) -> Int? {
@@ -112,7 +111,6 @@ struct RunAlarm: Sendable {
     static func < (left: RunAlarm, right: RunAlarm) -> Bool { (left.at, left.number) < (right.at, right.number) }
 }
 
-/// A heap, the earliest first.
 struct RunAlarms: Sendable {
     private var heap: [RunAlarm] = []
 

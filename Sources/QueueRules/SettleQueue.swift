@@ -1,8 +1,6 @@
-/// One settle for the shell to carry out.
 package struct SettleEntry: Equatable, Sendable {
     package let name: LeaseName
     package let pending: PendingSettle
-    /// The verdicts are still to be written.
     package let withVerdicts: Bool
 
     package init(_ name: LeaseName, _ pending: PendingSettle, withVerdicts: Bool) {
@@ -52,7 +50,6 @@ package struct SettleQueue: Sendable {
 
 /// Renewals of leases go in lists across all apps: each changes one column of one row.
 package enum RenewalBatches {
-    /// The most leases in one call.
     package static let leasesMax = 500
     /// The most calls in flight. With one, a call that hangs would let all leases expire.
     package static let batchesMax = 2

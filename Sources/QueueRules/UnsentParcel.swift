@@ -28,7 +28,6 @@ package struct UnsentParcel: Equatable, Sendable {
         self.deferredBits = deferredBits
     }
 
-    /// - Parameter isCancelled: false if the message expired.
     package func settlement(isCancelled: Bool) -> Settlement {
         var bits = settledBits
         let bytes = (members.count + 7) / 8

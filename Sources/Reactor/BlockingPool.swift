@@ -89,7 +89,6 @@ package final class BlockingPool: Sendable {
     }
 }
 
-/// A counting semaphore.
 @safe private final class Signal: @unchecked Sendable {
     // Proof for `@unchecked`: POSIX semaphores are thread-safe, and its address never changes.
     private let semaphore: UnsafeMutablePointer<sem_t>

@@ -1,6 +1,5 @@
 import Glibc
 
-/// An error of a system call, the resolver or the blocking pool.
 package enum ReactorError: Error, Equatable, Sendable {
     /// A system call failed. Holds the call's name and its errno, an open space.
     case system(call: String, SystemErrno)

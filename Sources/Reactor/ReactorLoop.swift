@@ -2,7 +2,6 @@ import Basis
 import Glibc
 import Synchronization
 
-/// The kinds of readiness to watch a descriptor for.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -58,7 +57,6 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
     private var items: [Mailbox.MailboxItem] = []
     private var tickStart = Clocks.monotonicNow()
 
-    /// Starts its thread.
     package init(name: String) throws(ReactorError) {
         mailbox = try Mailbox()
         poller = try Poller()
@@ -77,7 +75,6 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    /// Whether the caller runs on the loop's own thread.
     package var isCurrent: Bool { threadMark.load(ordering: .relaxed) == pthread_self() }
 
     /// Runs the work on the loop, never at once, and after all items handed over before.

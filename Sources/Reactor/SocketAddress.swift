@@ -19,13 +19,11 @@ package struct SocketAddress: Hashable, Sendable {
         (self.family, self.bytes, self.port, self.scope) = (family, bytes, port, scope)
     }
 
-    /// The address 127.0.0.1.
     package init(loopbackPort port: UInt16) { self.init(family: .ipv4, bytes: [127, 0, 0, 1], port: port) }
 
     /// The address 0.0.0.0, to listen on every IPv4 address of this machine.
     package init(everyAddressPort port: UInt16) { self.init(family: .ipv4, bytes: [0, 0, 0, 0], port: port) }
 
-    /// The address ::1.
     package init(loopbackIPv6Port port: UInt16) {
         self.init(family: .ipv6, bytes: [UInt8](repeating: 0, count: 15) + [1], port: port)
     }
@@ -56,7 +54,6 @@ extension SocketAddress: CustomStringConvertible {
         }
     }
 
-    /// The address without port and brackets.
     package var hostText: String {
         switch family {
         case .ipv4: bytes.map { String($0) }.joined(separator: ".")
@@ -72,7 +69,6 @@ extension SocketAddress: CustomStringConvertible {
     }
 }
 
-// The kernel's form of an address.
 extension SocketAddress {
     var protocolFamily: Int32 {
         switch family {
@@ -109,7 +105,6 @@ extension SocketAddress {
         }
     }
 
-    /// Reads the kernel's form. nil for an unsupported family.
     init?(_ pointer: UnsafePointer<sockaddr>) {
         switch unsafe Int32(pointer.pointee.sa_family) {
         case AF_INET:

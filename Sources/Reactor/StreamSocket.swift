@@ -44,7 +44,6 @@ package final class StreamSocket {
         if failure != 0 { throw .system(call: "connect", SystemErrno(failure)) }
     }
 
-    /// Reads the bytes that have arrived to the start of the buffer.
     package func read(into buffer: inout [UInt8]) throws(ReactorError) -> ReadResult {
         precondition(!buffer.isEmpty)
         while true {
@@ -82,7 +81,6 @@ package final class StreamSocket {
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &abrupt, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Closes the socket. A second call does nothing.
     package func close() {
         guard descriptor >= 0 else { return }
         _ = Glibc.close(descriptor)

@@ -33,7 +33,6 @@ final class HTTP1Session {
         case chunk(Int)
         /// Fields after the last chunk, which are ignored. → whole
         case trailer
-        /// The request is complete, and `nextRequest` returns it. → head (answered)
         case whole
     }
 
@@ -60,7 +59,6 @@ final class HTTP1Session {
     var isMidway: Bool { !isAwaitingAnswer && fault == nil && (reading != .head || start < input.count) }
     var wantsWrite: Bool { !output.isEmpty }
     var openStreams: Int { isAwaitingAnswer ? 1 : 0 }
-    /// All answers are written: close.
     var isFinished: Bool { isLast && !isAwaitingAnswer && output.isEmpty }
 
     func receive(_ bytes: Span<UInt8>) {
@@ -118,7 +116,6 @@ final class HTTP1Session {
         if head.method != "HEAD" { output.append(contentsOf: body) }
     }
 
-    /// For people; programs read the number.
     private static func phrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"
@@ -147,7 +144,6 @@ final class HTTP1Session {
     }
 }
 
-// Reading requests.
 extension HTTP1Session {
     private func advance() {
         while !isAwaitingAnswer && fault == nil && step() {}

@@ -41,7 +41,6 @@ package actor ProviderSimulator: PinnedActor {
 
     deinit { loop.stop() }
 
-    /// Starts listening.
     /// - Returns: the port; a second call returns the same one.
     @discardableResult
     package func start() throws(ReactorError) -> UInt16 { try listener.open() }
@@ -60,7 +59,6 @@ package actor ProviderSimulator: PinnedActor {
     /// Revokes the access tokens that FCM issued: requests with them are answered 401 from now on.
     package func revokeAccessTokens() { world.service.act(.revokeAccessTokens) }
 
-    /// The pushes that a token received, in the order of arrival.
     package func received(_ token: DeviceToken) -> [ReceivedPush] { world.received.pushes(to: token) }
 
     /// The pushes that a target of FCM received, in the order of arrival.

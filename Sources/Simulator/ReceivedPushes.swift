@@ -13,7 +13,6 @@ package struct ReceivedPush: Equatable, Sendable {
     package let status: Int
     /// nil: accepted.
     package let reason: String?
-    /// The number of the connection, from 1.
     package let connection: Int
     /// Only validated, as the request asked (`validate_only`).
     package var isDryRun = false
@@ -51,7 +50,6 @@ struct ReceivedPushes {
     private var recent: [StoredPush] = []
     /// The number of forgotten pushes at the start of `recent`.
     private var head = 0
-    /// The ordinal of `recent[0]`.
     private var firstOrdinal = 0
     private var keptBytes = 0
     private var entries: [Entry] = []

@@ -182,7 +182,6 @@ private struct Members {
         try integer(name, 1...1_000_000_000).map { Int($0) }
     }
 
-    /// A list of objects, whose members are all read.
     mutating func objects<Value>(
         _ name: String, _ countMax: Int, _ read: (inout Members) throws(ScriptReader.Fault) -> Value
     ) throws(ScriptReader.Fault) -> [Value] {

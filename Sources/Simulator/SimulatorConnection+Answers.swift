@@ -2,7 +2,6 @@ import Basis
 import HTTP2
 import Reactor
 
-/// Sending answers, at once or after a delay.
 extension SimulatorConnection {
     func answer(_ headers: HeaderList, body: [UInt8], streamID: Int32, after delay: Duration = .zero) {
         guard delay > .zero else { return respond(headers, body: body, streamID: streamID) }

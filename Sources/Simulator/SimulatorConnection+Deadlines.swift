@@ -4,7 +4,6 @@ import Reactor
 
 /// Deadlines for the handshake and for idle clients. One timer serves both, one after the other.
 extension SimulatorConnection {
-    /// Never the tag of an answer: those are counted from 1.
     static var silenceTag: UInt64 { .max - 1 }
 
     func awaitHandshake() {

@@ -2,9 +2,7 @@ import Basis
 import HTTP2
 import Reactor
 
-/// The script's misbehaviours.
 extension SimulatorConnection {
-    /// The script's fault for the request that has come.
     func nextFault(at endpoint: ScriptedEndpoint) -> ScriptedFault.Kind? {
         if scriptNumber != world.scriptNumber {
             scriptNumber = world.scriptNumber

@@ -22,7 +22,6 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private var firstBytes: [UInt8] = []
     private(set) var providerSession: (any ProviderSession)?
 
-    /// Requests since the script was given, by endpoint.
     var requestCounts = Array(repeating: 0, count: ScriptedEndpoint.allCases.count)
     var scriptNumber = 0
     /// After a GOAWAY, the highest stream that is processed.
@@ -157,7 +156,6 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         answerRequests()
     }
 
-    /// Writes waiting bytes until the socket takes no more.
     func flush() {
         guard isOpen, !isLingering else { return }
         do {

@@ -21,7 +21,6 @@ final class SimulatorListener {
         world.listener = self
     }
 
-    /// Starts listening.
     /// - Returns: the port; a second call returns the same one.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }
@@ -49,7 +48,6 @@ final class SimulatorListener {
         for connection in openConnections { connection.close(isAbrupt: isAbrupt) }
     }
 
-    /// In the order of their arrival.
     var openConnections: [SimulatorConnection] { connections.keys.sorted().compactMap { connections[$0] } }
 
     private func accept(from listening: ListeningSocket) throws(ReactorError) {

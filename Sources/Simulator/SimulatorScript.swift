@@ -33,25 +33,18 @@ package enum ScriptedEndpoint: Int, CaseIterable, Sendable {
 package struct ScriptedFault: Sendable {
     package enum Kind: Sendable {
         case goAway(ScriptedGoAway)
-        /// RST_STREAM on this request.
         case reset(HTTP2ErrorCode)
         /// A SETTINGS frame with this stream limit; the request is processed.
         case streamLimit(UInt32)
-        /// This refusal instead of a judgement.
         case refuse(APNsRefusal)
-        /// This answer instead of a judgement.
         case answer(ScriptedAnswer)
-        /// Processed, and answered after this delay.
         case slow(Duration)
         /// Processed and kept, but never answered.
         case silence
         /// Neither reads nor answers from now on; the connection stays open.
         case stall
-        /// Closes without GOAWAY.
         case close
-        /// A TCP reset.
         case drop
-        /// Bytes that are no frames.
         case garbage
         /// The beginning of a DATA frame that is never completed; then the connection stalls.
         case halfFrame
@@ -82,7 +75,6 @@ package struct ScriptedFault: Sendable {
     }
 }
 
-/// A script's answer in place of a judgement.
 package struct ScriptedAnswer: Equatable, Sendable {
     package var status: Int
     /// The reason in the summary, and in the body if the script gives none.

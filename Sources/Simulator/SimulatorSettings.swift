@@ -22,7 +22,6 @@ package struct SimulatorSettings: Sendable {
     package var idleTimeout: Duration = .seconds(900)
     /// The time from the first byte of a request over HTTP/1.1 to its last. A slower connection is closed.
     package var requestTimeout: Duration = .seconds(30)
-    /// The delay of answers to the grammar's slow tokens.
     package var slowAnswer: Duration = .seconds(5)
     /// The limit of a request's body. Over HTTP/1.1 a larger one is refused; over HTTP/2 the excess is counted and
     /// dropped.
@@ -60,7 +59,6 @@ protocol ProviderService: AnyObject {
     /// The key under which a token's pushes are kept. nil: no token of this provider.
     func key(ofToken text: String) -> DeviceToken?
     func text(ofKey key: DeviceToken) -> String
-    /// Forgets what earlier requests left behind.
     func reset()
     func act(_ action: ScriptedAction)
 }
@@ -79,6 +77,5 @@ protocol ProviderSession: AnyObject {
     /// Answers before the request is copied, if it can.
     /// - Returns: false if it did not answer, and the request must be copied.
     func answerAtOnce(_ request: HTTP2Request, of session: HTTP2ServerSession) -> Bool
-    /// Answers the request now, later or never.
     func take(_ push: PushRequest, streamID: Int32)
 }

@@ -17,12 +17,9 @@ package struct SimulatorSummary: Equatable, Sendable {
     package var accepted = 0
     /// By status, then reason.
     package var refused: [Refusals] = []
-    /// Streams reset instead of an answer.
     package var reset = 0
-    /// Pushes without any answer.
     package var unanswered = 0
     package var goAways = 0
-    /// Hits of the script's faults.
     package var faults = 0
     /// FCM messages that were only validated (`validate_only`) and found valid.
     package var dryRuns = 0

@@ -118,7 +118,6 @@ final class SimulatorWorld {
     }
 }
 
-/// Buffers that all connections of the loop use in turn.
 final class ScratchBuffers {
     static let bytes = 65_536
     var incoming = [UInt8](repeating: 0, count: bytes)

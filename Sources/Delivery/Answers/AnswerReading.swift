@@ -12,10 +12,7 @@ package struct AnswerReading {
     /// The number of answers that say that the credential's own account was not found.
     package private(set) var notFoundCount = 0
 
-    /// - Parameters:
-    ///   - provider: the provider whose answers these are.
-    ///   - laneIsProven: the provider accepted the lane's credential recently (`LaneHealth`).
-    ///   - names: the undocumented reasons seen so far.
+    /// - Parameter names: the undocumented reasons seen so far.
     package init(
         _ batch: AnswerBatch, of provider: any PushProvider, pushType: PushType, laneIsProven: Bool, now: WallInstant,
         _ names: inout ReasonNames

@@ -18,6 +18,8 @@ extension DeliveryEngine {
         Task { await makePushes(of: queueKey) }
     }
 
+    /// Encodes parcels one after the other, and hands each to its lane before the next is encoded. So the pushes due
+    /// longest leave first, and of two pushes to one device the one with the newer badge comes last.
     private func makePushes(of queueKey: EncodingQueueKey) async {
         while let parcel = encodingQueues[queueKey]?.take() { await makePushes(of: parcel) }
         encodingQueues[queueKey] = nil
@@ -89,7 +91,6 @@ extension DeliveryEngine {
         end(positions, of: name, .unsent(.withdrawn))
     }
 
-    /// Ends pushes without an answer of the provider.
     private func end(_ positions: [Int32], of name: LeaseName, _ outcome: Outcome) {
         let others = positions.map { PositionedOutcome(position: $0, outcome: outcome) }
         take(.answered([AnsweredLease(name, accepted: [], others: others, isFromProvider: false)]))

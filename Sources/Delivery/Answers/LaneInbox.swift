@@ -2,7 +2,6 @@ import Lanes
 import QueueRules
 import Synchronization
 
-/// A lane's report, made on its thread.
 package struct LaneReport: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
         case noted(LaneEvent)
@@ -55,6 +54,5 @@ package final class LaneInbox: Sendable {
         }
     }
 
-    /// Ends the signals, so that the engine's loop returns.
     func close() { signal.finish() }
 }

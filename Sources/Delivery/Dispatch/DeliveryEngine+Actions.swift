@@ -56,7 +56,6 @@ extension DeliveryEngine {
         Task { await resolve() }
     }
 
-    /// The number of routes that one page of a poll may return.
     private static let routesPerPoll = 256
     private static let pollPagesMax = 64
 

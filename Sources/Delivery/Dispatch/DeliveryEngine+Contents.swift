@@ -20,7 +20,6 @@ extension DeliveryEngine {
     ///
     /// Their messages are read together, and so are the values of those that need the same fields. A parcel whose
     /// content can't be read now is handed back, because its lease is written and would otherwise have to expire.
-    ///
     /// - Parameter known: messages that need not be read.
     func contents(of parcels: [LeasedParcel], known: [CachedMessage] = []) async -> [FoundContent] {
         var found = [FoundContent](repeating: FoundContent(), count: parcels.count)

@@ -24,7 +24,6 @@ package actor DeliveryEngine {
     /// The settles on their way, by app; looked up, never iterated.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
-    /// The pushes being encoded; looked up, never iterated.
     let cutEnds = CutEnds()
     var encodingQueues: [EncodingQueueKey: EncodingQueue<EncodingJob>] = [:]
     /// The route after which the next poll begins; nil: at the first route.
@@ -49,7 +48,6 @@ package actor DeliveryEngine {
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
     }
 
-    /// Runs until the drain is over.
     package func run() async {
         take(.timer)
         for await _ in lanes.inbox.signals {
@@ -62,7 +60,6 @@ package actor DeliveryEngine {
         }
     }
 
-    /// Handles another process's announcement of ready parcels.
     package func hint() { take(.hint) }
 
     /// Handles slices that this process cut.
@@ -146,7 +143,6 @@ struct OutstandingParcel: Sendable {
     /// The values for the message's placeholders; nil: it has none.
     let values: MemberValues?
     let lane: LaneKey
-    /// The provider whose answers are read.
     var provider: Provider?
     var answersOutstanding: Int
     var isWithdrawn = false
@@ -172,7 +168,6 @@ struct EncodingJob: Sendable {
     let until: MonotonicInstant
 }
 
-/// One delivery of answers to one lease.
 struct ParcelAnswers: Sendable {
     let name: LeaseName
     let batch: AnswerBatch

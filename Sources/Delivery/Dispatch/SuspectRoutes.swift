@@ -6,7 +6,6 @@ import Model
 package struct SuspectRoutes: Sendable {
     package init() {}
 
-    /// When each route was last found suspect.
     private var last: [RouteID: MonotonicInstant] = [:]
     /// Above this number all are forgotten, and reported again.
     package static let countMax = 1_000

@@ -26,7 +26,6 @@ package struct CompiledMessage: Sendable {
     let pushType: PushType
     /// Maps a device's locale to a variant of the text.
     package let locales: LocaleTable
-    /// The placeholders that devices' own values fill.
     package let placeholders: MessagePlaceholders
     /// True for a message that is built, checked, and validated by providers that offer it, but never delivered.
     package let isDryRun: Bool
@@ -128,7 +127,6 @@ package struct CompiledMessage: Sendable {
         if case .push(let push) = form(for: provider) { push } else { nil }
     }
 
-    /// Returns the rejection that ends pushes to devices of a provider without a form.
     package func rejection(by provider: Provider) -> Rejection {
         var reason = templateFault?.code ?? ProviderFault.nothingToShowCode
         if case .fault(let fault) = form(for: provider) { reason = fault.code }
@@ -139,7 +137,6 @@ package struct CompiledMessage: Sendable {
         forms.compactMap { if case .push(let push) = $0.form { push } else { nil } }
     }
 
-    /// The kind of token that the message goes to.
     var tokenKind: TokenKind { pushes.first?.tokenKind ?? PushProviders.tokenKinds(of: pushType).first ?? .alert }
 
     /// Whether a push may be sent again after its answer was lost (P4).

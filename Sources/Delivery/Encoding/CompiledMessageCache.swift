@@ -3,7 +3,6 @@ import Model
 import QueueRules
 import Store
 
-/// A message as delivery needs it.
 struct CachedMessage: Sendable {
     let id: MessageID
     /// nil: the stored content is gone or can't be compiled. Validation checks every message, so that is our fault and

@@ -3,7 +3,6 @@ import Model
 import ProviderInterface
 import QueueRules
 
-/// Has a parcel's pushes encoded by their provider, some at a time.
 package struct ParcelEncoder: Sendable {
     /// Encoding a parcel takes milliseconds; other work on the pool runs after this many pushes.
     private static let pushesBetweenYields = 512

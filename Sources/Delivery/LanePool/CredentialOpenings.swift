@@ -50,7 +50,6 @@ package struct CredentialOpenings: Sendable {
         return .open
     }
 
-    /// Records that an opening has ended.
     /// - Parameter fault: nil: the credential is open.
     package mutating func ended(_ credential: CredentialID, _ fault: CredentialFault?, now: MonotonicInstant) {
         openings[credential] = nil

@@ -28,7 +28,6 @@ package struct LaneTemplate: Sendable {
     }
 }
 
-/// The address of a provider in one of its environments.
 package struct ProviderEndpoint: Sendable {
     package let provider: Provider
     package let environment: PushEnvironment
@@ -75,7 +74,6 @@ package actor LaneCredentialCache: LaneCredentials {
         let project: String?
     }
 
-    /// The proof of identity that a credential's lane presents.
     private enum TokenSource {
         case certificate
         case providerToken(ProviderTokenRefresher)

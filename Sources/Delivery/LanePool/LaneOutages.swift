@@ -25,7 +25,6 @@ package struct LaneOutages {
         return outages
     }
 
-    /// Records that the report made of the last `take` failed.
     package mutating func reportFailed(now: MonotonicInstant) { dueAt = now }
 }
 

@@ -9,7 +9,6 @@ import Reactor
 import Store
 import Synchronization
 
-/// The credential and settings that a lane is opened with.
 package struct LaneCredential: Sendable {
     package let id: CredentialID
     package let settings: LaneSettings
@@ -41,9 +40,7 @@ package protocol LaneCredentials: Sendable {
     func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async
     /// Records that connections opened before now are useless to this credential.
     func needsNewConnections(_ credential: CredentialID) async
-    /// Returns the app's slug, for the log.
     func slug(of app: AppID) async -> String
-    /// Returns the credentials that were retired or deleted. Their lanes close.
     func inactive(among credentials: [CredentialID]) async -> [CredentialID]
     /// Reports all lanes of this process that can't reach their provider or whose breaker is open, for the messages'
     /// progress. Returns false if that failed.
@@ -68,7 +65,6 @@ package actor LanePool {
     private let open = Mutex<[LaneKey: OpenLane]>([:])
     /// Closed lanes that wait for their last answers, by their numbers.
     private var closing: [Int: Task<Void, Never>] = [:]
-    /// The lanes opened so far.
     private var openedCount = 0
 
     package init(credentials: any LaneCredentials, loops: [ReactorLoop], credentialBlock: Duration, log: Logger) {
@@ -105,7 +101,6 @@ package actor LanePool {
         }
     }
 
-    /// Finds where a route's pushes leave from, and opens its lane.
     package func resolve(_ route: ReadyRoute) async -> RouteResolution {
         switch await credentials.credential(for: route) {
         case .missing:
@@ -151,7 +146,6 @@ package actor LanePool {
     nonisolated func retry(_ key: LaneKey) { opened(key)?.lane.retry() }
 
     /// Does what answers ask of their lane.
-    ///
     /// - Returns: what they say about the lane's health; nil: nothing yet. The lane decides whether a refused credential
     ///   is news, and reports it.
     package nonisolated func apply(
@@ -208,7 +202,6 @@ package actor LanePool {
     func slug(of app: AppID) async -> String { await credentials.slug(of: app) }
 }
 
-// Reports of the lanes, and what the log tells of them.
 extension LanePool {
     /// Returns what a report says about the lane's health, and logs it if it says nothing. nil, too, for a lane that was
     /// closed meanwhile.
@@ -228,7 +221,6 @@ extension LanePool {
         }
     }
 
-    /// Logs what a lane begins to wait for, or that it can send again.
     package nonisolated func log(_ key: LaneKey, _ wait: LaneHealth.Wait?, before: LaneHealth.Wait?) {
         if wait == nil, before?.cause != .throttled, opened(key) != nil {
             log.notice("\(LaneEvent.recovered.sentence)", metadata: metadata(of: key))
@@ -300,7 +292,6 @@ extension LanePool {
     }
 }
 
-// Outages, for messages' progress.
 extension LanePool {
     /// Reports the lanes that wait, in place of those reported before.
     package nonisolated func report(waits: [LaneWait]) {
@@ -325,7 +316,6 @@ extension LanePool {
     }
 }
 
-/// Passes reports from a lane's thread on.
 private final class LaneEventRelay: LaneObserver, Sendable {
     private let key: LaneKey
     private let number: Int

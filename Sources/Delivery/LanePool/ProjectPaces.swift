@@ -8,7 +8,6 @@ package struct ProjectPaces: Sendable {
     private let heartbeat: Heartbeat?
     private var paces: [String: ProviderPace] = [:]
 
-    /// - Parameter heartbeat: nil: there is no other process.
     package init(heartbeat: Heartbeat? = nil) { self.heartbeat = heartbeat }
 
     /// Returns the project's pace, the same for all lanes while a credential of the project is open.

@@ -3,9 +3,8 @@ import Model
 import Store
 import Synchronization
 
-/// Tells the other processes, through the database, that this one sends to a project.
-///
-/// Each project in use does so every second, so only the beginning and the end of an outage are logged.
+/// Tells the other processes, through the database, that this one sends to a project. Each project in use does so every
+/// second, so only the beginning and the end of an outage are logged.
 final class QuotaService: Sendable {
     private let store: CredentialStore
     private let process: ProcessID

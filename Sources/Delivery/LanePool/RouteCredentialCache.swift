@@ -10,7 +10,6 @@ package struct RouteCredentialCache<Record: Sendable>: Sendable {
     /// The number of routes remembered; above it, outdated ones are forgotten.
     package static var routesMax: Int { 16_384 }
 
-    /// Taken before a read and returned with its result.
     package struct Ticket: Sendable {
         fileprivate let changes: UInt64
         fileprivate let readAt: MonotonicInstant

@@ -125,7 +125,6 @@ private final class ActiveBroadcasts: Sendable {
         if count.load(ordering: .sequentiallyConsistent) > 0 { signal.notify() }
     }
 
-    /// One planner's call.
     final class Call: Sendable {
         private let all: ActiveBroadcasts
         private let isBegun = Atomic<Bool>(false)

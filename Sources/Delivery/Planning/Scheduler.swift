@@ -20,7 +20,6 @@ actor Scheduler {
         (self.store, self.log, self.fellDue) = (store, log, fellDue)
     }
 
-    /// Runs until the signal is removed.
     func run() async {
         signal.notify()
         for await _ in signal.signals {

@@ -16,7 +16,6 @@ struct Stopper: Sendable {
         (self.stops, self.log, self.parcelsWait) = (stops, log, parcelsWait)
     }
 
-    /// Runs until the signal is removed.
     func run() async {
         for await _ in signal.signals {
             do { if try await stops.carryOut() == 0 { continue } } catch .damaged(let place) {

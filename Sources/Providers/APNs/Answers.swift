@@ -1,7 +1,6 @@
 import Model
 import ProviderInterface
 
-// The meaning of APNs' answers for the lane.
 extension APNsProvider {
     package func classify(
         _ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext

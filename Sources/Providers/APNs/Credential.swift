@@ -134,7 +134,6 @@ struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
     }
 }
 
-/// A certificate for one app, or for some of its services.
 struct APNsCertificateCredential: ProviderCredential {
     private let identity: any ClientIdentity
 

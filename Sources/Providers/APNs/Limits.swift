@@ -1,13 +1,11 @@
 /// APNs' own limits, and ours towards it. Limits of connections are in Lanes. Source: "Sending notification requests",
 /// unless another is named.
 package enum APNsLimits {
-    /// The size of the JSON body, in UTF-8 bytes.
     package static let payloadBytesMax = 4_096
     /// The size of a VoIP or broadcast push's body.
     package static let voipPayloadBytesMax = 5_120
     /// The size of `apns-collapse-id`, in UTF-8 bytes.
     package static let collapseIDBytesMax = 64
-    /// The digits of the widest badge there is.
     package static let badgeDigitsMax = 10
     /// Device tokens have grown before (64 digits, then 108, then 160 and more): never check their length, only bound
     /// it. In bytes; a token has twice as many digits.

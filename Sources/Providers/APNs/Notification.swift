@@ -6,7 +6,6 @@ import Model
 /// A message in APNs' form, compiled once. Each push adds the choice of a text, one number and one path.
 package struct APNsNotification: Equatable, Sendable {
     package let pushType: PushType
-    /// The value of `apns-priority`.
     package let priority: UInt8
     /// The sender's collapse id, or the message id as 32 digits, so that a repeated push replaces itself on the device
     /// (P4).
@@ -20,7 +19,6 @@ package struct APNsNotification: Equatable, Sendable {
     /// 0: the payload with the common text. i: with the text of the content's i-th localization
     /// (`LocaleTable.variant`).
     package let payloads: [CompiledAPNsPayload]
-    /// The payload with the common text.
     package var payload: CompiledAPNsPayload { payloads[0] }
 
     /// Compiles a message. Throws what the sender has to change.

@@ -126,7 +126,6 @@ struct APNsPayloadCompiler {
     }
 }
 
-// Writing of payloads.
 extension APNsPayloadCompiler {
     /// Writes a payload. The badge goes last in `aps`, so that it needs at most one comma.
     private func payload(_ aps: JSONObject, _ tail: [UInt8]) -> CompiledAPNsPayload {

@@ -104,7 +104,6 @@ enum APNsPayloadKeys {
         return true
     }
 
-    /// The object is the form of critical alerts.
     private static func isSound(
         _ value: JSONValue, _ pointer: JSONPointer, _ type: PushType
     ) throws(ProviderFault) -> Bool {

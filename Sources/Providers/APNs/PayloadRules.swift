@@ -30,7 +30,6 @@ enum APNsPayloadRules {
     }
 
     /// Checks the compiled common text. Localizations differ in no member that is checked here.
-    ///
     /// `neighbours`: the members beside `aps`.
     static func check(
         aps: JSONObject, beside neighbours: JSONObject, _ content: MessageContent, _ type: PushType

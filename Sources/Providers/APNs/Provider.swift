@@ -4,7 +4,6 @@ import JSON
 import Model
 import ProviderInterface
 
-/// Apple's push notification service.
 package struct APNsProvider: PushProvider {
     package let id = Provider.apns
     package let title = "APNs"

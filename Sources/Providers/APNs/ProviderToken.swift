@@ -16,7 +16,6 @@ package enum ProviderTokenText {
             + Base64.urlEncode(JSONValue.object(claims).bytes)
     }
 
-    /// `signature`: R and S, 32 bytes each.
     package static func assemble(signingInput: [UInt8], signature: [UInt8], issuedAt: WallInstant) -> ProviderToken {
         precondition(signature.count == 64, "ES256 signs with R and S of 32 bytes")
         // `iat` has whole seconds: the age is counted from the value that APNs reads.

@@ -39,7 +39,6 @@ package enum APNsShown: Equatable, Sendable {
     case nothing
 }
 
-/// Whether the payload has a member `aps`.
 package enum APNsApsRule: Equatable, Sendable {
     case always
     /// The payload has it if the sender put something into it.
@@ -47,7 +46,6 @@ package enum APNsApsRule: Equatable, Sendable {
     case never
 }
 
-/// The one table of push types.
 package enum APNsPushTypes {
     private static let now: UInt8 = 10
     /// A priority that considers the device's power.

@@ -1,6 +1,5 @@
 import Model
 
-/// One documented answer.
 struct APNsReasonRow: Equatable, Sendable {
     enum Meaning: Equatable, Sendable {
         case rejected(RejectionFault)
@@ -80,14 +79,12 @@ enum APNsRejections {
         // We keep the token and sign no other. APNs sends this without cause at times.
         waits(429, "TooManyProviderTokenUpdates", .laneThrottled, after: tokenUpdatesFloor, alarm: .keyShared),
 
-        // Too many pushes to this one device.
         waits(429, "TooManyRequests", .deviceThrottled, after: deviceFloor),
 
         // The end of the connection, not a fault of the push.
         waits(400, "IdleTimeout", .providerBusy, connection: .close),
         waits(503, "Shutdown", .providerBusy, connection: .replace),
 
-        // Apple's faults.
         waits(500, "InternalServerError", .providerBusy, after: busyFloor),
         waits(503, "ServiceUnavailable", .providerUnavailable, after: busyFloor),
         waits(503, "Service Unavailable", .providerUnavailable, after: busyFloor),

@@ -5,11 +5,9 @@ import ProviderInterface
 
 /// The parts of a request that differ from push to push. Appends to the caller's buffer; allocates nothing of its own.
 package enum APNsRequest {
-    /// The header that names a push.
     package static let idHeader = Array("apns-id".utf8)
     package static let pathPrefix = Array("/3/device/".utf8)
 
-    /// Appends the value of `:path`.
     package static func appendPath(token: Span<UInt8>, to buffer: inout [UInt8]) {
         buffer.append(contentsOf: pathPrefix)
         Hexadecimal.append(token, to: &buffer)
@@ -23,7 +21,6 @@ package enum APNsRequest {
 
 extension APNsNotification {
     /// Returns the headers that all pushes of a batch share, beside the credential's `authorization`.
-    ///
     /// `pushes`: the number of pushes in the batch. `topic`: the app's bundle id, without a suffix.
     package func headers(topic: String, expiresAt: WallInstant, pushes: Int) -> [PushBatch.SharedField] {
         let isBatch = pushes >= APNsLimits.indexedBatchMin

@@ -32,7 +32,6 @@ package enum FCMTokenRequest {
     }
 }
 
-/// Reads the answer to a request for an access token.
 package enum FCMTokenAnswer {
     package static let tokenBytesMax = 8_192
     /// Google says 3599 or 3600. Without a lifetime we assume a short one; a lifetime above half a day is cut to that.

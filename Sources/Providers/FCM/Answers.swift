@@ -1,7 +1,6 @@
 import Model
 import ProviderInterface
 
-// The meaning of FCM's answers for the lane.
 extension FCMProvider {
     package func classify(
         _ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext
@@ -26,10 +25,8 @@ extension FCMProvider {
         return answers
     }
 
-    /// True for a 404 that may mean the project: it, or something that the push names, was not found.
-    ///
-    /// A project that accepts other pushes exists. Then only this push can't be found, whatever the reason: it alone is
-    /// deferred.
+    /// True for a 404 that may mean the project: it, or something that the push names, was not found. A project that
+    /// accepts other pushes exists, so then this push alone is deferred.
     private static func saysNotFound(_ response: ProviderResponse, _ verdict: ProviderVerdict) -> Bool {
         if response.status == 404, case .deferred(_, .credentialRefused) = verdict.outcome { true } else { false }
     }

@@ -29,7 +29,6 @@ extension FCMProvider {
     }
 }
 
-/// A service account, whose key signs the requests for access tokens.
 struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
     private let file: FCMServiceAccount
     private let key: any SigningKey

@@ -6,7 +6,6 @@ import JSON
 /// A stranger's bytes: bounded, and a syntax error leaves everything empty. Its texts may quote a payload or a token;
 /// they are examined here and never passed on.
 struct FCMErrorBody: Equatable {
-    /// "NOT_FOUND".
     private(set) var status: String?
     /// FCM's own code, from the FcmError detail: the answer is about the push, and came from FCM itself.
     private(set) var errorCode: String?

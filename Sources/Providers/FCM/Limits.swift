@@ -11,7 +11,6 @@ package enum FCMLimits {
     package static let collapseIDBytesMax = 64
     /// Four weeks: FCM keeps nothing for longer.
     package static let ttlSecondsMax: Int64 = 2_419_200
-    /// The digits of the widest badge there is.
     package static let badgeDigitsMax = 10
     /// Registration tokens have no fixed length (currently 140 to 170 characters): never check it, only bound it.
     package static let tokenBytesMax = 4_096

@@ -8,9 +8,7 @@ struct FCMMeasure: Equatable, Sendable {
     /// The number of times that a placeholder's value counts, per platform.
     private var occurrences: [[PlaceholderText.Place: Int]] = [[:], [:], [:]]  // lookup only
 
-    /// - Parameters:
-    ///   - message: the message, with a stand-in for each badge.
-    ///   - isTemplate: its texts may have marks of placeholders.
+    /// - Parameter isTemplate: its texts may have marks of placeholders.
     init(_ message: JSONObject, isTemplate: Bool) {
         for (platform, part) in Self.parts.enumerated() {
             // A platform's own data replaces the common one.
@@ -57,7 +55,6 @@ struct FCMMeasure: Equatable, Sendable {
     /// The size for the platform with the most bytes, with nothing in the placeholders.
     var bytes: Int { fixedBytes.reduce(0, max) }
 
-    /// Returns how often each of the places counts, per platform.
     func weights(of places: [PlaceholderText.Place]) -> [FCMWeights] {
         fixedBytes.indices.map { platform in
             FCMWeights(fixedBytes: fixedBytes[platform], counts: places.map { occurrences[platform][$0] ?? 0 })

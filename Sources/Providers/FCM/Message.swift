@@ -90,7 +90,6 @@ package struct FCMMessage: Equatable, Sendable {
     /// Returns the whole message of a variant with placeholders; nil: it has none, and `frame` applies.
     package func withPlaceholders(variant: Int) -> PlaceholderText? { variants[place(of: variant)].withPlaceholders }
 
-    /// Returns the value for a mark that all pushes of a batch share; nil: it differs per push.
     package func batchTime(mark: UInt8, expiresAt: WallInstant, now: WallInstant) -> [UInt8]? {
         times(expiresAt: expiresAt, now: now).text(of: mark)
     }

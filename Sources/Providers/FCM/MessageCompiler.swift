@@ -18,10 +18,8 @@ struct FCMMessageCompiler {
     /// The bytes of the part that goes to every device, in any language.
     private let contentBytes: Int
     private let patch: JSONObject
-    /// The patch as the sender wrote it.
     private let sent: JSONValue
     private let appData: JSONObject
-    /// The message's id as text.
     private let identity: String
     /// The sender's collapse id, or the message's id: a repeated push replaces itself on Android and on the web (P4).
     private let tag: String
@@ -98,7 +96,6 @@ struct FCMMessageCompiler {
     }
 }
 
-// Checks for members that are not allowed.
 extension FCMMessageCompiler {
     private func checkBackground() throws(ProviderFault) {
         let isText = content.notification != nil || !content.localizations.isEmpty
@@ -119,7 +116,6 @@ extension FCMMessageCompiler {
         for path in badges where isGiven(path) { throw .badgeTwice(place(path)) }
     }
 
-    /// Returns the place where the sender wrote the patch's member at that path.
     private func place(_ path: [String]) -> JSONPointer {
         var pointer = JSONPointer.root / "fcm"
         var value: JSONValue? = sent
@@ -146,7 +142,6 @@ extension FCMMessageCompiler {
     }
 }
 
-// Building of the message.
 extension FCMMessageCompiler {
     /// The platforms on which the push is seen, heard or counted.
     private struct Showing {

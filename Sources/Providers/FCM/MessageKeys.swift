@@ -85,7 +85,6 @@ enum FCMMessageKeys {
     ]
 }
 
-/// One member's name, and the shape of its value.
 struct FCMField: Equatable, Sendable {
     let name: String
     let shape: FCMShape

@@ -115,7 +115,6 @@ enum FCMMessageWriter {
         writer.endObject()
     }
 
-    /// Returns a string that is filled later.
     private static func text(_ marks: [FCMPlaceholderMark], unit: String = "") -> [UInt8] {
         [UInt8(ascii: "\"")] + marks.map(\.rawValue) + Array(unit.utf8) + [UInt8(ascii: "\"")]
     }

@@ -96,7 +96,6 @@ enum FCMReservedNames {
     }
 }
 
-/// Normalizes names that have several spellings.
 enum FCMSpelling {
     /// Returns "collapse_key" for "collapseKey". A name without capitals stays as it is.
     static func snakeCase(_ name: String) -> String {

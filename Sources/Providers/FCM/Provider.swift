@@ -3,7 +3,6 @@ import JSON
 import Model
 import ProviderInterface
 
-/// Google's Firebase Cloud Messaging.
 package struct FCMProvider: PushProvider {
     package let id = Provider.fcm
     package let title = "FCM"

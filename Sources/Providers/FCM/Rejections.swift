@@ -1,6 +1,5 @@
 import Model
 
-/// One documented answer.
 struct FCMErrorRow: Equatable, Sendable {
     enum Meaning: Equatable, Sendable {
         case rejected(RejectionFault)
@@ -71,7 +70,6 @@ enum FCMRejections {
         // The project's rate, or a topic's.
         waits("QUOTA_EXCEEDED", .laneThrottled, after: quotaFloor),
 
-        // Google's faults.
         waits("UNAVAILABLE", .providerUnavailable, after: busyFloor),
         waits("INTERNAL", .providerBusy, after: busyFloor),
         // UNSPECIFIED_ERROR says nothing, and so has no row: the status decides.
@@ -107,7 +105,6 @@ enum FCMRejections {
     ]
 
     /// Returns the row for the HTTP status alone, if the code is missing or not in the tables.
-    ///
     /// `isFromFCM`: there is an FcmError with an unknown code. Then the answer is about the push, not about the lane,
     /// and an unknown code is no verdict about a token.
     static func row(forHTTPStatus status: Int, isFromFCM: Bool) -> FCMErrorRow {

@@ -68,7 +68,6 @@ package enum FCMResponse {
         }
     }
 
-    /// Returns nil if the header has no usable value: then the documented wait applies.
     static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
         guard !header.isEmpty, header.count <= retryAfterBytesMax else { return nil }
         return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)

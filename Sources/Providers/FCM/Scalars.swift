@@ -2,7 +2,6 @@ import Calendar
 import JSON
 import Model
 
-/// Checks whether FCM takes single values.
 enum FCMScalars {
     /// Returns a description of the expected value, for the sender; nil: the value is good.
     static func expectation(_ value: JSONValue, _ shape: FCMShape) -> String? {

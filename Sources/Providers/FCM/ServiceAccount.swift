@@ -72,7 +72,6 @@ package struct FCMServiceAccount: Equatable, Sendable {
         return text
     }
 
-    /// Returns nil if the member is missing or null.
     private static func text(_ member: String, _ file: JSONObject) throws(ProviderFault) -> String? {
         guard let value = file[member], !value.isNull else { return nil }
         guard let text = value.string else {

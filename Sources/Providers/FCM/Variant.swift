@@ -11,16 +11,13 @@ import JSON
 struct FCMVariant: Equatable, Sendable {
     let head: FCMTimedText
     let tail: FCMTimedText
-    /// The size that `FCMMessage.payloadBytes` documents.
     let payloadBytes: Int
     /// The whole message, if it has placeholders for devices' own values; head and tail are unused then.
     let withPlaceholders: PlaceholderText?
     private let weights: [FCMWeights]
     /// The comma, if one is due, and the name of Android's badge. Empty: no badge there.
     private let countLead: [UInt8]
-    /// The bytes between that badge and the token.
     private let beforeToken: [UInt8]
-    /// The bytes between the token and Apple's badge.
     private let afterToken: [UInt8]
     /// The name of Apple's badge. Empty: no badge there.
     private let badgeLead: [UInt8]
@@ -106,13 +103,11 @@ enum FCMPlaceholderMark: UInt8 {
     case badge = 5
 }
 
-/// A batch's times.
 struct FCMTimes: Equatable, Sendable {
     let ttlSeconds: Int64
     /// Seconds since 1970; 0: now or never.
     let expiration: Int64
 
-    /// Returns nil if the mark is not a time's.
     func text(of mark: UInt8) -> [UInt8]? {
         switch FCMPlaceholderMark(rawValue: mark) {
         case .ttlSeconds: Array(String(ttlSeconds).utf8)
@@ -122,10 +117,8 @@ struct FCMTimes: Equatable, Sendable {
     }
 }
 
-/// Bytes with times in them.
 struct FCMTimedText: Equatable, Sendable {
     private let bytes: [UInt8]
-    /// The indexes of the marks.
     private let placeholders: [Int]
 
     init(marked text: some Sequence<UInt8>) {

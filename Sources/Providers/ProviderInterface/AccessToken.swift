@@ -16,11 +16,9 @@ package struct AccessToken: Equatable, Sendable, CustomStringConvertible {
 
     package var description: String { "access token for \(lifetime)" }
 
-    /// The value of the header `authorization`.
     package var authorization: [UInt8] { Array("Bearer ".utf8) + text }
 }
 
-/// The answer to a request for an access token.
 package enum AccessTokenAnswer: Equatable, Sendable {
     case granted(AccessToken)
     /// The same request would be refused again: it waits for an operator. `.clock`: look at our clock first.
@@ -34,7 +32,6 @@ package enum AccessTokenAnswer: Equatable, Sendable {
 
 /// An account that a provider grants access tokens. Each process has a token of its own (`AccessTokenCache`).
 package protocol AccessTokenSource: Sendable {
-    /// The provider's name for people.
     var provider: String { get }
     /// The account's name, for the log.
     var account: String { get }

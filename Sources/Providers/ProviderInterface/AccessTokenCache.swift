@@ -18,7 +18,6 @@ package struct AccessTokenCache: Equatable, Sendable {
 
     package enum Next: Equatable, Sendable {
         case use(AccessToken)
-        /// Use the token, and request the next one.
         case useAndRenew(AccessToken)
         /// There is no usable token until one is fetched.
         case renew
@@ -26,7 +25,6 @@ package struct AccessTokenCache: Equatable, Sendable {
         case wait(until: MonotonicInstant?)
     }
 
-    /// The meaning of a 401 for a token.
     package enum Refusal: Equatable, Sendable {
         /// Another token is in use already, or on its way: the push is simply sent again.
         case known
@@ -39,7 +37,6 @@ package struct AccessTokenCache: Equatable, Sendable {
 
     private var current: AccessToken?
     private var renewAt: MonotonicInstant?
-    /// FCM refused the current token, whatever its age.
     private var isRefused = false
     /// The current token was fetched in place of a refused one.
     private var replacesRefused = false
@@ -116,7 +113,6 @@ package struct AccessTokenCache: Equatable, Sendable {
         token.askedAt + (token.lifetime - min(safetyMargin, token.lifetime / 10))
     }
 
-    /// Returns 0 to just under `width`.
     private static func spread(_ width: Duration, _ entropy: UInt64) -> Duration {
         .nanoseconds(width.wholeNanoseconds * Int64(entropy % 1_024) / 1_024)
     }

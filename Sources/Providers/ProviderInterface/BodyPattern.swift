@@ -6,7 +6,6 @@ package struct BodyPattern: Sendable {
     package struct Step: Sendable {
         /// The fixed text, which comes first.
         package let fixed: ByteRange
-        /// The piece that follows.
         package let piece: Int
 
         package init(fixed: ByteRange, piece: Int) { (self.fixed, self.piece) = (fixed, piece) }
@@ -22,7 +21,6 @@ package struct BodyPattern: Sendable {
         (self.bytes, self.steps, self.standIns) = (bytes, steps, standIns)
     }
 
-    /// The bytes before a piece that hold its length.
     private static let lengthBytes = 2
     /// The length of a piece that is left out.
     private static let leftOut = Int(UInt16.max)

@@ -58,7 +58,6 @@ package enum LaneConsequence: Equatable, Sendable {
     case alarm(ProviderAlarm)
 }
 
-/// The meaning of a provider's responses for their pushes and for the lane.
 package struct ClassifiedAnswers: Sendable {
     package struct Entry: Sendable {
         package let response: ProviderResponse

@@ -7,7 +7,6 @@ import QueueRules
 /// A message in one provider's form: compiled once, shared by all parcels.
 package protocol CompiledPush: Sendable {
     var provider: Provider { get }
-    /// The kind of token that the message goes to.
     var tokenKind: TokenKind { get }
     /// Whether a push may be sent again after its answer was lost (P4).
     var mayRepeat: Bool { get }
@@ -46,7 +45,6 @@ package struct ParcelPushes: Sendable {
         return start..<start + Int(member.tokenCount)
     }
 
-    /// Returns the variant of the message's text that matches the device's locale.
     package func variant(for member: LeasedMember) -> Int {
         guard member.localeCount > 0 else { return 0 }
         let start = Int(member.localeStart)
@@ -91,7 +89,6 @@ package struct PushBatchBuilder: Sendable {
         bytes += sharedPath
     }
 
-    /// Whether pushes of that variant have placeholders.
     package func hasFiller(_ variant: Int) -> Bool { !fillers.isEmpty && fillers[variant] != nil }
 
     /// Adds a push whose own body is at the end of `bytes`.
@@ -108,7 +105,6 @@ package struct PushBatchBuilder: Sendable {
         tooLarge.append(position)
     }
 
-    /// Returns the batch of all pushes that were added.
     package func pushes(of parcel: LeasedParcel, noStreamAfter: MonotonicInstant) -> EncodedPushes {
         EncodedPushes(
             batch: PushBatch(
@@ -127,7 +123,6 @@ package struct EncodedPushes: Sendable {
 }
 
 package struct PreviewedDevice {
-    /// The variant of the message's text.
     package let variant: Int
     /// The badge to show; nil: the message changes none.
     package let badge: Int32?
@@ -150,7 +145,6 @@ package struct PreviewedDevice {
     }
 }
 
-/// The part of a message that one device gets.
 package struct PushPreview: Sendable {
     /// The body that is sent to the provider, with a text in place of the token.
     package let body: [UInt8]
@@ -159,7 +153,6 @@ package struct PushPreview: Sendable {
     /// The terms of delivery beside the body: push type and priority.
     package let terms: [JSONMember]
 
-    /// The text in place of a device token.
     package static let token = "<token>"
 
     package init(body: [UInt8], payloadBytes: Int, payloadBytesMax: Int, terms: [JSONMember] = []) {

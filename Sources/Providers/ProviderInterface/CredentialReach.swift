@@ -4,7 +4,6 @@ import Model
 package enum CredentialReach: Sendable, Equatable {
     /// Each registration names its topic. `only`: the topic for registrations that name none.
     case topics(Provider, only: String?)
-    /// All registrations have the same address.
     case address(PushTarget)
 
     /// Returns the destination; nil: neither the registration nor the credential names a topic.

@@ -36,7 +36,6 @@ package struct ClientCertificate: Sendable {
     package let userID: String?
     package let notBefore: WallInstant
     package let notAfter: WallInstant
-    /// The fingerprint, 32 bytes.
     package let sha256: [UInt8]
     /// Apple's marks for the environment. A certificate without either leaves the environment open.
     package let isForProduction: Bool
@@ -57,12 +56,10 @@ package struct ClientCertificate: Sendable {
 /// The reason why a key or certificate can't be read or used.
 package enum KeyFault: Error, Equatable, Sendable {
     case unreadable
-    /// It is encrypted, and no password was given.
     case encrypted
     /// Its kind, curve or length is not supported.
     case unsupported
     case wrongPassword
-    /// The key does not belong to the certificate.
     case mismatch
     /// The file asks for at least that many rounds of key derivation. None was done for the layer that asks for them.
     case derivationTooLong(rounds: Int, roundsMax: Int)

@@ -12,7 +12,6 @@ package struct PlaceholderFiller: Sendable {
     package private(set) var lengths: [Int]
     /// The fallback for each place, already escaped, and a part of the pattern.
     private let fallbacks: [[UInt8]]
-    /// A buffer for values that are escaped twice.
     private var scratch: [UInt8] = []
 
     package init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
@@ -48,7 +47,6 @@ package struct PlaceholderFiller: Sendable {
         return true
     }
 
-    /// The length of the text with the current pieces.
     package var bodyBytes: Int {
         var bytes = text.fixedBytes
         for place in lengths.indices { bytes += text.occurrences[place] * lengths[place] }

@@ -59,7 +59,6 @@ package struct SubmittedForm: Sendable, CustomStringConvertible {
     package var description: String { "credential of the kind \(kind.rawValue)" }
 }
 
-/// A credential that was read and found usable.
 package protocol ProviderCredential: Sendable {
     var kind: CredentialKind { get }
 
@@ -87,11 +86,9 @@ extension ProviderCredential {
     package func checkTarget(isPrivate: (_ host: String) -> Bool) throws(ProviderFault) {}
 }
 
-/// The needs of a lane that sends with a credential.
 package struct LaneNeeds: Sendable {
     /// The proof of identity that the lane presents.
     package enum Authorization: Sendable {
-        /// The connection's certificate.
         case certificate(any ClientIdentity)
         /// A provider token that the credential's key signs. All processes share it.
         case providerToken(any ProviderTokenSource)

@@ -11,15 +11,12 @@ package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
 
     package var description: String { "provider token issued at \(issuedAt.secondsSince1970)" }
 
-    /// The value of the header `authorization`.
     package var authorization: [UInt8] { Array("bearer ".utf8) + text }
 }
 
 /// A key that signs provider tokens. All processes share one token per key (`ProviderTokenCache`).
 package protocol ProviderTokenSource: Sendable {
-    /// The provider's name for people.
     var provider: String { get }
-    /// The id of the key, for the log.
     var keyID: String { get }
     /// Names the key among all keys of the provider.
     var name: String { get }

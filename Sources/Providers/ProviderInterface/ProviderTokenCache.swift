@@ -2,8 +2,9 @@ import Basis
 
 /// Decides when a key's provider token is used, and when the next one is fetched. The caller signs and stores.
 ///
-/// The times are APNs', the only provider with such tokens. It takes a token for 60 minutes after its `iat`, and no new one within 20 minutes of the last. All processes share
-/// one token per key in the database. So "renew" means: take one from there that is young enough, else sign.
+/// The times are APNs', the only provider with such tokens. It takes a token for 60 minutes after its `iat`, and no new
+/// one within 20 minutes of the last. All processes share one token per key in the database. So "renew" means: take one
+/// from there that is young enough, else sign.
 package struct ProviderTokenCache: Equatable, Sendable {
     /// From this age on the next token is fetched, while this one is still used.
     package static let renewalAge: Duration = .seconds(50 * 60)

@@ -48,7 +48,6 @@ package struct PushBatch: Sendable {
         }
     }
 
-    /// The name of the header that carries each request's `id`.
     package let idHeader: [UInt8]
     package let sharedFields: [SharedField]
     package let bytes: [UInt8]

@@ -14,9 +14,7 @@ package protocol PushProvider: Sendable {
 
     /// The environments of its tokens, production first.
     var environments: [PushEnvironment] { get }
-    /// The kinds of tokens that an installation can have.
     var kinds: [TokenKind] { get }
-    /// Whether registrations and credentials name a topic.
     var hasTopics: Bool { get }
     /// The days without a renewal after which a registration counts as stale, unless its app chose other ones.
     /// nil: never.
@@ -24,7 +22,6 @@ package protocol PushProvider: Sendable {
 
     /// Reads a token as the provider's library gives it to an app. Throws `invalid_token`.
     func readToken(_ text: String) throws(ProviderFault) -> DeviceToken
-    /// Returns a token as the provider writes it.
     func text(of token: DeviceToken) -> String
     /// Reads the topic of a token. Throws `invalid_value`.
     /// - Parameter kind: the token's kind; nil: it is not known.
@@ -51,7 +48,8 @@ package protocol PushProvider: Sendable {
     /// Whether the provider checks a dry run's pushes itself. Otherwise they are built and checked, but not sent.
     var offersValidation: Bool { get }
 
-    /// Compiles a message, whose texts have marks in the place of placeholders. Throws what the sender has to change. The same content compiles the same at every attempt.
+    /// Compiles a message, whose texts have marks in the place of placeholders. Throws what the sender has to change.
+    /// The same content compiles the same at every attempt.
     func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush
 
     /// Translates one delivery's responses, apart from plain 200s: the outcome of each push, and the consequences for

@@ -3,7 +3,6 @@ import FCM
 import Model
 import ProviderInterface
 
-/// The providers that this version delivers to.
 package enum PushProviders {
     /// One line for each provider, in the order in which they are named to people.
     package static let offered: [any PushProvider] = [
@@ -14,7 +13,6 @@ package enum PushProviders {
     /// Returns a provider; nil: this version does not deliver to it.
     package static func offered(_ id: Provider) -> (any PushProvider)? { offered.first { $0.id == id } }
 
-    /// Their names, as clients write them.
     package static let names = offered.map(\.id.name)
 
     /// Returns the name for people of a provider's environment, such as "APNs sandbox".

@@ -35,6 +35,5 @@ final class APNsService: ProviderService {
 
     func reset() { judge.forgetProviderTokens() }
 
-    /// Apple has no access tokens to revoke.
     func act(_ action: ScriptedAction) {}
 }

@@ -203,7 +203,6 @@ extension APNsSession {
         punish(refusal)
     }
 
-    /// Sends the script's answer, whatever the request.
     private func answer(_ scripted: ScriptedAnswer, _ push: PushRequest, _ streamID: Int32) {
         let reason = scripted.status == 200 ? nil : scripted.reason
         world.summary.countRefusal(scripted.status, scripted.reason)

@@ -45,7 +45,6 @@ package struct APNsSimulatorSettings: Sendable {
     }
 }
 
-/// A provider token key as Apple stores it.
 package struct RegisteredKey: Sendable {
     package enum Scope: Sendable, Equatable {
         /// Created before 2025: all topics, both environments.

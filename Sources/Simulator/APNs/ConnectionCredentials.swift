@@ -33,10 +33,8 @@ struct ConnectionCredentials {
         current = accepted
     }
 
-    /// nil: there is no certificate.
     var certificateTopics: [String]? { certificate?.usableTopics }
 
-    /// Whether a token of this team and key may follow the one that bound the connection.
     func mayFollow(_ token: ProviderToken, _ key: RegisteredKey?) -> Bool {
         guard let first else { return true }
         guard first.token.teamID == token.teamID else { return false }

@@ -1,7 +1,6 @@
 import Basis
 import Signing
 
-/// Validates provider tokens. There is one for the whole stand-in.
 struct ProviderTokenValidator {
     private let keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)]?
     private let environment: APNsSimulatorSettings.Environment

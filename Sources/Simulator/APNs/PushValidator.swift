@@ -14,7 +14,6 @@ struct PushValidator {
     private let topics: [String]?
     private var providerTokens: ProviderTokenValidator
 
-    /// In UTF-8 bytes.
     private static let collapseIDBytesMax = 64
 
     init(_ settings: APNsSimulatorSettings) throws(SigningError) {

@@ -1,7 +1,6 @@
 import Encodings
 
 /// The fate that a device token chooses for itself, so that a test or a demo needs no script.
-///
 /// `dead` · two digits of fate · two digits of count · anything. With count 00 the fate always holds. Otherwise it
 /// holds for so many pushes to that token, and later pushes are accepted. docs/simulator.md has the table.
 package enum TokenFate: Equatable, Sendable {
@@ -36,7 +35,6 @@ package enum TokenFate: Equatable, Sendable {
         let meaning: String
     }
 
-    /// nil: an ordinary token.
     package static func of(token: [UInt8]) -> (fate: TokenFate, count: Int)? {
         guard token.count >= 4, token.starts(with: mark), let place = places[Int(token[2])] else { return nil }
         return (table[place].fate, Int(token[3]))

@@ -27,7 +27,6 @@ enum TopicRules {
         return topic
     }
 
-    /// Whether a topic belongs to a push type.
     static func fits(topic: String, suffix: String) -> Bool {
         suffix.isEmpty ? bundleID(ofTopic: topic) == topic : topic.hasSuffix(suffix) && topic != suffix
     }

@@ -29,7 +29,6 @@ struct AccessTokens {
     private let accounts: [(account: ServiceAccount, verifier: RS256PublicKey)]
     private let lifetimeSeconds: Int
     private var issued: [String: Grant] = [:]
-    /// In the order of their issue.
     private var order: [String] = []
 
     /// Older ones are forgotten, and thereby revoked.

@@ -13,7 +13,6 @@ package struct FCMRefusal: Error, Equatable, Sendable {
     package var message: String
     /// A BadRequest detail: the field, and what is wrong with it.
     package var violation: Violation?
-    /// The subject of a QuotaFailure detail.
     package var quotaSubject: String?
     package var retryAfter: RetryAfterHeader?
 
@@ -35,7 +34,6 @@ package struct FCMRefusal: Error, Equatable, Sendable {
         (self.violation, self.quotaSubject, self.retryAfter) = (violation, quotaSubject, retryAfter)
     }
 
-    /// The reason in summaries and records.
     package var reason: String { errorCode ?? rpcStatus }
 
     static func badField(_ field: String, _ description: String) -> FCMRefusal {

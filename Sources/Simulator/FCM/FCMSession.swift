@@ -193,7 +193,6 @@ extension FCMSession {
         write(.json(refusal.status, refusal.body, refusal.headers(now: world.now)), request)
     }
 
-    /// Sends the script's answer, whatever the request.
     private func answer(_ scripted: ScriptedAnswer, _ request: FCMRequest, _ endpoint: ScriptedEndpoint) {
         if endpoint == .push { world.summary.countRefusal(scripted.status, scripted.reason) }
         if endpoint != .accessToken { record(request, .nobody, scripted.status, reason: scripted.reason) }
@@ -223,13 +222,11 @@ extension FCMSession {
     }
 }
 
-/// A request to one of Google's endpoints.
 struct FCMRequest {
     let push: PushRequest
     let streamID: Int32
     /// Without the query.
     let path: String
-    /// The path's segments, decoded.
     let parts: [String]
     /// The path's project; "" if it names none.
     let project: String
@@ -258,7 +255,6 @@ struct FCMRequest {
         return .push
     }
 
-    /// An opaque name, which is never repeated.
     var madeName: String {
         let digits = Hexadecimal.text(Entropy.bytes(8))
         return "projects/\(project)/messages/0:\(Clocks.wallNow().microseconds)%\(digits)"
@@ -267,7 +263,6 @@ struct FCMRequest {
     var dryRunName: String { "projects/\(project)/messages/fake_message_id" }
 }
 
-/// One answer of Google's.
 struct FCMAnswer {
     let status: Int
     let contentType: String?

@@ -3,7 +3,6 @@ import TLS
 /// The behaviour of an FCM stand-in without a script.
 package struct FCMSimulatorSettings: Sendable {
     package var common: SimulatorSettings
-    /// The known accounts, and with them their projects.
     package let accounts: [ServiceAccount]
     /// Projects that exist without an account here: sending to them is forbidden, not "not found".
     package var otherProjects: [String] = []

@@ -37,7 +37,6 @@ package enum FCMTokenFate: Equatable, Sendable {
         }
     }
 
-    /// nil: an ordinary token.
     static func of(_ text: String) -> (entry: Entry, count: Int)? {
         let name = text.prefix { ("A"..."Z").contains($0) || ("0"..."9").contains($0) || $0 == "_" }
         guard let entry = table.first(where: { $0.name == name }) else { return nil }

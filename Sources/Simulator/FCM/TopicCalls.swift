@@ -6,7 +6,6 @@ enum TopicCalls {
     static let tokensMax = 1_000
     private static let prefix = "/topics/"
 
-    /// A failure of the whole call.
     struct Refusal: Error, Equatable {
         let status: Int
         let error: String

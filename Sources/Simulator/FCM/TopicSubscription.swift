@@ -3,7 +3,6 @@ import JSON
 
 /// One registration that joins or leaves one topic by the v1 API. Each takes one request, while `TopicCalls` takes
 /// lists.
-///
 /// `POST .../registrations/{registration}/topicSubscriptions?topic_name={topic}` and
 /// `DELETE .../topicSubscriptions/{topic}`. Source: what firebase-admin 7.7 sends and reads; Google has published no
 /// reference of it.
