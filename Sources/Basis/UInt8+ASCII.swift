@@ -1,5 +1,9 @@
-// The classes of ASCII characters.
+/// Classes of ASCII characters.
 extension UInt8 {
-    @inlinable package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-    @inlinable package var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+    @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
+    @inlinable package var isCapital: Bool { self >= 0x41 && self <= 0x5a }
+    @inlinable package var isSmallLetter: Bool { self >= 0x61 && self <= 0x7a }
+    @inlinable package var isLetter: Bool { isCapital || isSmallLetter }
+    /// Whether it is printable, and no space.
+    @inlinable package var isVisible: Bool { self > 0x20 && self < 0x7f }
 }

@@ -234,7 +234,7 @@ extension UnsafeBufferPointer<UInt8> {
         var sum: UInt16 = 0
         for place in 0..<count {
             let digit = unsafe self[place]
-            guard digit >= 0x30, digit <= 0x39 else { return 0 }
+            guard digit.isDigit else { return 0 }
             sum = sum * 10 + UInt16(digit - 0x30)
         }
         return sum

@@ -1,3 +1,5 @@
+import Basis
+
 /// The reason in a GOAWAY's debug data, `{"reason":"Shutdown"}`. A hint: it may be absent, cut or malformed.
 package struct GoAwayReason: Equatable, Sendable {
     package let reason: String
@@ -16,36 +18,28 @@ package struct GoAwayReason: Equatable, Sendable {
     /// The quoted string after `"reason"` and a colon. Only letters and blanks are accepted: a value with digits might
     /// be a device token, which no log may hold.
     private static func reason(in bytes: [UInt8]) -> String? {
-        let name = Array(#""reason""#.utf8)
-        guard bytes.count >= name.count else { return nil }
-        let starts = 0...(bytes.count - name.count)
-        guard let found = starts.first(where: { bytes[$0..<($0 + name.count)].elementsEqual(name) }) else { return nil }
-        var remaining = bytes[(found + name.count)...].drop(while: isBlank)
+        guard let name = bytes.firstRange(of: #""reason""#.utf8) else { return nil }
+        var remaining = bytes[name.upperBound...].drop(while: isBlank)
         guard remaining.popFirst() == UInt8(ascii: ":") else { return nil }
         remaining = remaining.drop(while: isBlank)
         guard remaining.popFirst() == UInt8(ascii: "\""), let end = remaining.firstIndex(of: UInt8(ascii: "\"")) else {
             return nil
         }
         let reason = remaining[..<end]
-        guard (1...lettersMax).contains(reason.count), reason.allSatisfy(isLetter) else { return nil }
+        guard (1...lettersMax).contains(reason.count),
+            reason.allSatisfy({ $0.isLetter || $0 == UInt8(ascii: " ") })
+        else { return nil }
         return String(decoding: reason, as: UTF8.self)
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
 
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: " "): true
-        default: false
-        }
-    }
-
     /// True if the reason refuses our credential, so that another connection would get the same. An expired provider
     /// token doesn't count: the next connection carries a new one.
     package var refusesCredential: Bool {
         switch reason {
-        case "BadCertificate", "BadCertificateEnvironment", "Forbidden", "InvalidProviderToken", "MissingProviderToken",
-            "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
+        case "Forbidden", "InvalidProviderToken", "MissingProviderToken", "BadEnvironmentKeyIdInToken",
+            "BadEnvironmentKeyInToken":
             true
         default: reason.hasPrefix("BadCertificate")
         }

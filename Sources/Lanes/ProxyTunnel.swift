@@ -1,3 +1,5 @@
+import Basis
+
 /// Asks an HTTP proxy to CONNECT, and reads its answer up to the empty line.
 /// Source: RFC 9110, section 9.3.6; RFC 9112.
 package struct ProxyTunnel {
@@ -26,25 +28,17 @@ package struct ProxyTunnel {
 
     package mutating func take(_ bytes: Span<UInt8>) -> Result {
         for index in bytes.indices { answer.append(bytes[index]) }
-        guard let end = endOfHeader() else {
+        guard let end = answer.firstRange(of: "\r\n\r\n".utf8)?.upperBound else {
             return answer.count > ProxyTunnel.answerBytesMax ? .refused(status: nil) : .needsMore
         }
         guard let status = Self.status(answer[..<end]) else { return .refused(status: nil) }
         return (200..<300).contains(status) ? .open(remaining: Array(answer[end...])) : .refused(status: status)
     }
 
-    /// Returns the index after the first empty line.
-    private func endOfHeader() -> Int? {
-        guard answer.count >= 4 else { return nil }
-        let starts = 0...(answer.count - 4)
-        return starts.first { answer[$0..<($0 + 4)].elementsEqual([13, 10, 13, 10]) }.map { $0 + 4 }
-    }
-
     /// Reads a line like "HTTP/1.1 200 Connection established".
     private static func status(_ header: ArraySlice<UInt8>) -> Int? {
         guard header.starts(with: Array("HTTP/1.".utf8)), header.count >= 12 else { return nil }
         let code = header[(header.startIndex + 9)..<(header.startIndex + 12)]
-        guard code.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return code.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        return code.allSatisfy(\.isDigit) ? code.reduce(0) { $0 * 10 + Int($1 - 0x30) } : nil
     }
 }

@@ -1,3 +1,5 @@
+import Basis
+
 /// Replaces the names of parameters in SQL by numbers, in the order in which they first occur.
 ///
 /// Quoted text, quoted identifiers, comments and casts (`::`) are copied. In an array slice, a space keeps an
@@ -44,9 +46,7 @@ struct ParameterNumbering {
     private mutating func number() {
         let start = position + 1
         position = start
-        while position < input.count, Self.beginsName(input[position]) || Self.isDigit(input[position]) {
-            position += 1
-        }
+        while position < input.count, Self.beginsName(input[position]) || input[position].isDigit { position += 1 }
         let name = String(decoding: input[start..<position], as: UTF8.self)
         let index = names.firstIndex(of: name) ?? names.count
         if index == names.count { names.append(name) }
@@ -54,8 +54,6 @@ struct ParameterNumbering {
     }
 
     private static func beginsName(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+        byte == UInt8(ascii: "_") || byte.isSmallLetter
     }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }

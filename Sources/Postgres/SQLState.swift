@@ -1,3 +1,5 @@
+import Basis
+
 /// PostgreSQL's error code: five characters, an open space.
 /// Source: PostgreSQL 15, appendix A.
 package struct SQLState: Hashable, Sendable, CustomStringConvertible {
@@ -5,10 +7,9 @@ package struct SQLState: Hashable, Sendable, CustomStringConvertible {
     private let packed: UInt64
 
     /// Any text but five characters from A-Z and 0-9 becomes `unreadable`.
-    package init(_ code: String) { self.init(utf8: code.utf8) }
-
-    init(utf8 code: some Collection<UInt8>) {
-        let isCode = code.count == 5 && code.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) }
+    package init(_ code: String) {
+        let code = code.utf8
+        let isCode = code.count == 5 && code.allSatisfy { $0.isDigit || $0.isCapital }
         packed = isCode ? code.reduce(0) { $0 << 8 | UInt64($1) } : 0
     }
 

@@ -1,3 +1,5 @@
+import Basis
+
 /// A request line and its fields, parsed or refused as a whole.
 /// Source: RFC 9112, sections 2 to 6; RFC 9110, section 5.6.2 for the bytes of a token.
 struct HTTP1Head {
@@ -49,7 +51,7 @@ struct HTTP1Head {
     private mutating func read(requestLine line: ArraySlice<UInt8>) throws(HTTP1Session.Fault) {
         let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(HTTP1Head.isTokenByte),
-            parts[1].first == UInt8(ascii: "/"), parts[1].allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+            parts[1].first == UInt8(ascii: "/"), parts[1].allSatisfy(\.isVisible)
         else { throw .malformed }
         guard parts[2].elementsEqual("HTTP/1.1".utf8) else {
             throw parts[2].starts(with: "HTTP/".utf8) ? .versionUnknown : .malformed
@@ -83,7 +85,7 @@ struct HTTP1Head {
         }
         guard let length = lengths.first else { return .none }
         guard lengths.count == 1, !length.value.isEmpty, length.value.utf8.count <= 18,
-            length.value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let count = Int(length.value)
+            length.value.utf8.allSatisfy(\.isDigit), let count = Int(length.value)
         else { throw .malformed }
         return .length(count)
     }
@@ -92,11 +94,6 @@ struct HTTP1Head {
     static func isValue(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
+        byte.isLetter || byte.isDigit || "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 }

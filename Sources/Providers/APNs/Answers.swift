@@ -1,3 +1,4 @@
+import Basis
 import Model
 import ProviderInterface
 
@@ -49,7 +50,7 @@ extension APNsProvider {
         guard !text.isEmpty, text.count <= 6 else { return nil }
         var value: Int64 = 0
         for place in text.indices {
-            guard (0x30...0x39).contains(text[place]) else { return nil }
+            guard text[place].isDigit else { return nil }
             value = value * 10 + Int64(text[place] - 0x30)
         }
         return .seconds(value)

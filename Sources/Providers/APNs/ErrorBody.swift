@@ -21,10 +21,10 @@ struct APNsErrorBody: Equatable {
         guard scanner.take(UInt8(ascii: "{"), in: body) else { return }
         repeat {
             guard let name = scanner.string(in: body), scanner.take(UInt8(ascii: ":"), in: body) else { return }
-            if body.spells("reason", at: name) {
+            if body.extracting(name).spells("reason") {
                 guard let reason = scanner.string(in: body) else { return }
                 reasonBytes = reason.isEmpty ? nil : reason
-            } else if body.spells("timestamp", at: name) {
+            } else if body.extracting(name).spells("timestamp") {
                 timestamp = scanner.milliseconds(in: body).map { .at($0) } ?? .unreadable
                 guard scanner.skipValue(in: body) else { return }
             } else {
@@ -75,7 +75,7 @@ private struct Scanner {
         var number: Int64 = 0
         let start = index
         // Fifteen digits reach the year 33658, and don't overflow as microseconds.
-        while index < end, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(body[index]) {
+        while index < end, body[index].isDigit {
             number = number * 10 + Int64(body[index] - UInt8(ascii: "0"))
             index += 1
             if index - start > 15 { return nil }
@@ -120,10 +120,10 @@ private struct Scanner {
 }
 
 extension Span<UInt8> {
-    fileprivate func spells(_ reason: String, at range: Range<Int>) -> Bool {
-        guard range.count == reason.utf8.count else { return false }
-        var index = range.lowerBound
-        for byte in reason.utf8 {
+    func spells(_ text: String) -> Bool {
+        guard count == text.utf8.count else { return false }
+        var index = 0
+        for byte in text.utf8 {
             if self[index] != byte { return false }
             index += 1
         }

@@ -1,3 +1,4 @@
+import Basis
 import Content
 import Encodings
 import JSON
@@ -35,7 +36,7 @@ package struct APNsProvider: PushProvider {
 
     /// Returns the bundle id. The suffix of a kind is taken off here, because sending adds it.
     package func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String {
-        guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+        guard text.utf8.allSatisfy(\.isVisible) else {
             throw ProviderFault("invalid_value", "A topic is a bundle id such as com.example.app, without spaces.")
         }
         guard let kind else { return APNsPushTypes.bundleID(ofTopic: text) }

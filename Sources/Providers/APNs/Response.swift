@@ -1,3 +1,4 @@
+import Basis
 import Model
 
 /// Translates APNs' answer into a verdict. Bodies come from a stranger: whatever they hold, the status still counts.
@@ -51,7 +52,7 @@ package enum APNsResponse {
 
     /// Returns the row of a known reason. It means the same on another status, except that only a 410 retires at once.
     private static func knownRow(_ status: Int, _ reason: Span<UInt8>) -> APNsReasonRow? {
-        guard let row = APNsRejections.rows.first(where: { $0.reason.isSpelled(reason) }) else { return nil }
+        guard let row = APNsRejections.rows.first(where: { reason.spells($0.reason) }) else { return nil }
         if row.meaning == .rejected(.tokenUnregistered), status != 410 {
             return APNsReasonRow(
                 status: status, reason: row.reason, meaning: .rejected(.tokenSuspect), after: nil, connection: .keep,
@@ -68,22 +69,9 @@ package enum APNsResponse {
         var reason: [UInt8] = []
         for index in range {
             let byte = body[index]
-            let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-            guard isLetter || byte == UInt8(ascii: " ") else { return "status_\(status)" }
+            guard byte.isLetter || byte == UInt8(ascii: " ") else { return "status_\(status)" }
             reason.append(byte)
         }
         return String(decoding: reason, as: UTF8.self)
-    }
-}
-
-extension String {
-    fileprivate func isSpelled(_ bytes: Span<UInt8>) -> Bool {
-        guard utf8.count == bytes.count else { return false }
-        var index = 0
-        for byte in utf8 {
-            if bytes[index] != byte { return false }
-            index += 1
-        }
-        return true
     }
 }

@@ -1,4 +1,5 @@
-/// The key and team that sign provider tokens.
+import Basis
+
 package struct APNsKeyIdentity: Hashable, Sendable {
     package let keyID: String
     package let teamID: String
@@ -10,10 +11,6 @@ package struct APNsKeyIdentity: Hashable, Sendable {
     }
 
     private static func isTenLong(_ text: String) -> Bool {
-        text.utf8.count == 10
-            && text.utf8.allSatisfy {
-                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
-                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-            }
+        text.utf8.count == 10 && text.utf8.allSatisfy { $0.isCapital || $0.isDigit }
     }
 }

@@ -62,7 +62,7 @@ package enum FCMTokenAnswer {
     private static func granted(_ members: JSONObject, _ askedAt: MonotonicInstant) -> AccessTokenAnswer? {
         // The token goes into a header.
         guard let text = members["access_token"]?.string, (1...tokenBytesMax).contains(text.utf8.count),
-            text.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+            text.utf8.allSatisfy(\.isVisible)
         else { return nil }
         if let type = members["token_type"], type.string?.lowercased() != "bearer" { return nil }
         var lifetime = lifetimeUnstated
@@ -96,7 +96,7 @@ package enum FCMTokenAnswer {
     private static func reason(_ status: Int, _ members: JSONObject) -> String {
         let reasonBytesMax = 48
         guard let reason = members["error"]?.string, (1...reasonBytesMax).contains(reason.utf8.count),
-            reason.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") })
+            reason.utf8.allSatisfy({ $0.isSmallLetter || $0 == UInt8(ascii: "_") })
         else { return "status_\(status)" }
         return reason
     }

@@ -86,7 +86,7 @@ enum FCMDuration {
         guard (1...digitsMax).contains(digits.count) else { return nil }
         var number: Int64 = 0
         for digit in digits {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            guard digit.isDigit else { return nil }
             number = number * 10 + Int64(digit - UInt8(ascii: "0"))
         }
         return number

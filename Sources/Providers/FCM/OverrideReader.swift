@@ -1,3 +1,4 @@
+import Basis
 import Content
 import JSON
 
@@ -99,16 +100,8 @@ enum FCMReservedNames {
 enum FCMSpelling {
     /// Returns "collapse_key" for "collapseKey". A name without capitals stays as it is.
     static func snakeCase(_ name: String) -> String {
-        guard name.utf8.contains(where: isCapital) else { return name }
-        var bytes: [UInt8] = []
-        for byte in name.utf8 {
-            if isCapital(byte) {
-                bytes.append(UInt8(ascii: "_"))
-                bytes.append(byte | 0x20)
-            } else {
-                bytes.append(byte)
-            }
-        }
+        guard name.utf8.contains(where: \.isCapital) else { return name }
+        let bytes = name.utf8.flatMap { $0.isCapital ? [UInt8(ascii: "_"), $0 | 0x20] : [$0] }
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -120,6 +113,4 @@ enum FCMSpelling {
         case .webPushHeaders: ["TTL", "Urgency", "Topic"].first { $0.lowercased() == name.lowercased() } ?? name
         }
     }
-
-    private static func isCapital(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
 }

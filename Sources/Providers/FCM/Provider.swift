@@ -1,3 +1,4 @@
+import Basis
 import Content
 import JSON
 import Model
@@ -16,8 +17,7 @@ package struct FCMProvider: PushProvider {
 
     package func readToken(_ text: String) throws(ProviderFault) -> DeviceToken {
         let bytes = Array(text.utf8)
-        guard (1...FCMLimits.tokenBytesMax).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7e).contains($0) })
-        else {
+        guard (1...FCMLimits.tokenBytesMax).contains(bytes.count), bytes.allSatisfy(\.isVisible) else {
             throw ProviderFault(
                 "invalid_token",
                 "A token of \(id.name) is 1 to \(FCMLimits.tokenBytesMax) visible ASCII characters, as the "

@@ -84,8 +84,6 @@ package enum FCMResponse {
     private static func isName(_ text: String) -> Bool {
         let reasonBytesMax = 48
         return (2...reasonBytesMax).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: "_")
-            && text.utf8.allSatisfy { byte in
-                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "_")
-            }
+            && text.utf8.allSatisfy { $0.isCapital || $0 == UInt8(ascii: "_") }
     }
 }

@@ -1,3 +1,4 @@
+import Basis
 import Calendar
 import JSON
 import Model
@@ -68,10 +69,7 @@ enum FCMScalars {
 
     private static func isColor(_ value: JSONValue) -> Bool {
         guard let text = value.string, text.utf8.count == 7, text.utf8.first == UInt8(ascii: "#") else { return false }
-        return text.utf8.dropFirst().allSatisfy { byte in
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
-        }
+        return text.dropFirst().allSatisfy { $0.isASCII && $0.isHexDigit }
     }
 
     /// Checks only that it begins like a URL and is printable. The device finds out what the address leads to.
@@ -86,16 +84,10 @@ enum FCMScalars {
     }
 
     private static func isDigits(_ text: String) -> Bool {
-        (1...10).contains(text.utf8.count)
-            && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        (1...10).contains(text.utf8.count) && text.utf8.allSatisfy(\.isDigit)
     }
 
     private static func isOf(_ byte: UInt8, _ signs: String) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: signs.utf8.contains(byte)
-        }
+        byte.isLetter || byte.isDigit || signs.utf8.contains(byte)
     }
 }

@@ -81,7 +81,7 @@ package struct FCMServiceAccount: Equatable, Sendable {
     }
 
     private static func isVisible(_ text: String) -> Bool {
-        (1...textBytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+        (1...textBytesMax).contains(text.utf8.count) && text.utf8.allSatisfy(\.isVisible)
     }
 
     /// Whether the text is PKCS#8, or the older form that tools convert to.

@@ -1,3 +1,5 @@
+import Basis
+
 /// An address of Google's, or of a stand-in for it, in the parts that a connection and a request need.
 package struct FCMServiceURL: Hashable, Sendable {
     /// https, not http.
@@ -33,9 +35,7 @@ package struct FCMServiceURL: Hashable, Sendable {
         let isBracketed = host.first == "["
         if let colon = host.lastIndex(of: ":"), !isBracketed || host[..<colon].last == "]" {
             let digits = host[host.index(after: colon)...]
-            guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-                let number = UInt16(digits), number > 0
-            else { return nil }
+            guard digits.utf8.allSatisfy(\.isDigit), let number = UInt16(digits), number > 0 else { return nil }
             port = number
             host = host[..<colon]
         }
@@ -48,12 +48,7 @@ package struct FCMServiceURL: Hashable, Sendable {
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+        byte.isLetter || byte.isDigit || "-._".utf8.contains(byte)
     }
 }
 
@@ -68,12 +63,7 @@ package struct FCMProject: Hashable, Sendable {
     /// Google's ids have 6 to 30 characters and begin with a letter; a stand-in's may be shorter. Old ids that belong
     /// to a domain ("example.com:my-project") are known to FCM by their number too.
     package init?(_ name: String) {
-        let isClean = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
-            default: false
-            }
-        }
+        let isClean = name.utf8.allSatisfy { $0.isSmallLetter || $0.isDigit || $0 == UInt8(ascii: "-") }
         guard isClean, !name.isEmpty, name.utf8.count <= Self.bytesMax, name.utf8.first != UInt8(ascii: "-") else {
             return nil
         }

@@ -41,7 +41,9 @@ struct PushValidator {
     private func refusalOfHeaders(_ request: PushRequest) -> APNsRefusal? {
         if request.repeatsAHeader { return .duplicateHeaders }
         if let id = request.value("apns-id"), UUIDText.parse(id.utf8) == nil { return .badMessageID }
-        if let expiration = request.value("apns-expiration"), Self.digits(expiration) == nil {
+        if let expiration = request.value("apns-expiration"),
+            !expiration.utf8.allSatisfy(\.isDigit) || Int(expiration) == nil
+        {
             return .badExpirationDate
         }
         if let collapseID = request.value("apns-collapse-id"),
@@ -86,11 +88,5 @@ struct PushValidator {
             return .payloadTooLarge
         }
         return request.isObject ? nil : .badRequestPayload
-    }
-
-    /// A whole number without sign. nil: something else, or beyond any date.
-    private static func digits(_ text: String) -> Int? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
-        return Int(text)
     }
 }

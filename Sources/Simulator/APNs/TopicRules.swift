@@ -1,30 +1,21 @@
+import Basis
+
 /// The topics and priorities that each push type takes. Written anew and not shared with the gateway: a stand-in that
 /// used the gateway's own table would agree with its mistakes.
 /// Source: Apple, "Sending notification requests to APNs".
 enum TopicRules {
-    static func suffix(ofType type: String) -> String? {
-        switch type {
-        case "alert", "background", "mdm": ""
-        case "voip": ".voip"
-        case "complication": ".complication"
-        case "fileprovider": ".pushkit.fileprovider"
-        case "liveactivity": ".push-type.liveactivity"
-        case "pushtotalk": ".voip-ptt"
-        case "location": ".location-query"
-        case "widgets": ".push-type.widgets"
-        case "controls": ".push-type.controls"
-        default: nil
-        }
-    }
-
     private static let suffixes = [
-        ".voip", ".complication", ".pushkit.fileprovider", ".push-type.liveactivity", ".voip-ptt", ".location-query",
-        ".push-type.widgets", ".push-type.controls",
+        "alert": "", "background": "", "mdm": "", "voip": ".voip", "complication": ".complication",
+        "fileprovider": ".pushkit.fileprovider", "liveactivity": ".push-type.liveactivity", "pushtotalk": ".voip-ptt",
+        "location": ".location-query", "widgets": ".push-type.widgets", "controls": ".push-type.controls",
     ]
 
+    static func suffix(ofType type: String) -> String? { suffixes[type] }
+
     static func bundleID(ofTopic topic: String) -> String {
-        for suffix in suffixes where topic.hasSuffix(suffix) { return String(topic.dropLast(suffix.count)) }
-        return topic
+        // No suffix ends in another one.
+        let suffix = suffixes.values.first { !$0.isEmpty && topic.hasSuffix($0) } ?? ""
+        return String(topic.dropLast(suffix.count))
     }
 
     static func fits(topic: String, suffix: String) -> Bool {
@@ -47,14 +38,7 @@ enum TopicRules {
     /// Whether a topic has only characters of bundle ids, pass type ids and the like: letters, digits, hyphens and full
     /// stops.
     static func isWellFormed(_ topic: String) -> Bool {
-        topic.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
-                true
-            default: false
-            }
-        }
+        topic.utf8.allSatisfy { $0.isLetter || $0.isDigit || "-.".utf8.contains($0) }
     }
 
     static func payloadBytesMax(type: String?) -> Int { type == "voip" ? 5_120 : 4_096 }

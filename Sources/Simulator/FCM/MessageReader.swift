@@ -1,3 +1,4 @@
+import Basis
 import Calendar
 import JSON
 
@@ -40,7 +41,7 @@ enum MessageReader {
                 throw invalid(path, "TYPE_FLOAT", value)
             }
         case .duration:
-            guard let text = value.string, isDuration(text) else {
+            guard let text = value.string, nanoseconds(text) != nil else {
                 throw invalid(path, "type.googleapis.com/google.protobuf.Duration", value)
             }
         case .timestamp:
@@ -72,17 +73,14 @@ enum MessageReader {
         .badField(path, "Invalid value at '\(path)' (\(type)), \(value.kindName)")
     }
 
-    /// Seconds with up to nine digits of a fraction, and an "s".
-    private static func isDuration(_ text: String) -> Bool { nanoseconds(text) != nil }
-
-    /// nil: no duration, or beyond ten thousand years.
+    /// Reads seconds with up to nine digits of a fraction, and an "s". nil: no duration, or beyond ten thousand years.
     static func nanoseconds(_ text: String) -> Int128? {
         guard text.hasSuffix("s") else { return nil }
         var remaining = text.dropLast()
         let isNegative = remaining.first == "-"
         if isNegative { remaining = remaining.dropFirst() }
         let parts = remaining.split(separator: ".", omittingEmptySubsequences: false)
-        guard (1...2).contains(parts.count), parts.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }),
+        guard (1...2).contains(parts.count), parts.allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }),
             (1...12).contains(parts[0].utf8.count), let seconds = Int128(parts[0])
         else { return nil }
         var nanoseconds: Int128 = 0
@@ -112,13 +110,5 @@ enum MessageReader {
         guard isValid else { throw .badArgument(complaint, field: path) }
     }
 
-    /// `[a-zA-Z0-9-_.~%]`
-    static func isTopicByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-_.~%".utf8.contains(byte)
-        }
-    }
+    static func isTopicByte(_ byte: UInt8) -> Bool { byte.isLetter || byte.isDigit || "-_.~%".utf8.contains(byte) }
 }

@@ -1,3 +1,4 @@
+import Basis
 import JSON
 
 enum MessageTarget: Equatable {
@@ -85,7 +86,7 @@ struct MessageValidator {
 
     /// Tokens are opaque: any printable ASCII except white space.
     private static func isToken(_ text: String) -> Bool {
-        (1...tokenBytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
+        (1...tokenBytesMax).contains(text.utf8.count) && text.utf8.allSatisfy(\.isVisible)
     }
 
     private static func checkKeys(_ message: JSONObject) throws(FCMRefusal) {

@@ -1,3 +1,4 @@
+import Basis
 import JSON
 
 /// `iid/v1:batchAdd` and `batchRemove`. In these calls errors are strings, and topics have their prefix.
@@ -34,12 +35,10 @@ enum TopicCalls {
     }
 
     private static func error(of token: JSONValue, _ isMet: (String, Int) -> Bool) -> String? {
-        guard let text = token.string, !text.isEmpty, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+        guard let text = token.string, !text.isEmpty, text.utf8.allSatisfy(\.isVisible) else {
             return "INVALID_ARGUMENT"
         }
-        guard let (entry, count) = FCMTokenFate.of(text), let error = entry.topicError, isMet(text, count) else {
-            return nil
-        }
-        return error
+        guard let (entry, count) = FCMTokenFate.of(text), isMet(text, count) else { return nil }
+        return entry.topicError
     }
 }

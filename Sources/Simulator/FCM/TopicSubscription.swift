@@ -1,3 +1,4 @@
+import Basis
 import Encodings
 import JSON
 
@@ -30,9 +31,7 @@ struct TopicSubscription {
         registration = parts[5]
         isJoined = parts.count == 7
         topic = isJoined ? Self.topicName(in: query) : parts[7]
-        guard !registration.isEmpty, registration.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
-            throw .invalidToken
-        }
+        guard !registration.isEmpty, registration.utf8.allSatisfy(\.isVisible) else { throw .invalidToken }
         guard !topic.isEmpty, topic.utf8.allSatisfy(MessageReader.isTopicByte) else {
             throw .badArgument("Invalid topic name", field: "topic_name")
         }
