@@ -34,8 +34,6 @@ package final class ListeningSocket {
         descriptor = -1
     }
 
-    package var localPort: UInt16 { address.port }
-
     package enum AcceptResult {
         case accepted(StreamSocket)
         /// No connection is waiting.

@@ -30,18 +30,13 @@ final class Mailbox: Sendable {
 
     deinit { close(descriptor) }
 
-    func deliver(_ item: MailboxItem) {
-        let mustWake = state.withLock { state in
-            state.items.append(item)
-            defer { state.isAsleep = false }
-            return state.isAsleep
-        }
-        if mustWake { wake() }
-    }
+    func deliver(_ item: MailboxItem) { change { $0.items.append(item) } }
 
-    func stop() {
+    func stop() { change { $0.isStopping = true } }
+
+    private func change(_ body: (inout sending State) -> Void) {
         let mustWake = state.withLock { state in
-            state.isStopping = true
+            body(&state)
             defer { state.isAsleep = false }
             return state.isAsleep
         }

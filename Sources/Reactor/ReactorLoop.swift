@@ -121,7 +121,7 @@ extension ReactorLoop {
         while !isStopping {
             let count = wait()
             tickStart = Clocks.monotonicNow()
-            fireTimers()
+            while let due = timers.popDue(tickStart) { due.handler.timerFired(tag: due.tag) }
             for index in 0..<count { dispatch(index) }
             isStopping = mailbox.take(into: &items)
             runItems()
@@ -141,10 +141,6 @@ extension ReactorLoop {
         let nanoseconds = earliest.nanoseconds.subtractingReportingOverflow(Clocks.monotonicNow().nanoseconds)
         guard !nanoseconds.overflow, nanoseconds.partialValue > 0 else { return nanoseconds.overflow ? -1 : 0 }
         return Int32(clamping: (nanoseconds.partialValue - 1) / 1_000_000 + 1)
-    }
-
-    private func fireTimers() {
-        while let due = timers.popDue(tickStart) { due.handler.timerFired(tag: due.tag) }
     }
 
     private func runItems() {

@@ -29,8 +29,7 @@ final class SimulatorListener {
             binding: reach == .everyone
                 ? SocketAddress(everyAddressPort: world.settings.port)
                 : SocketAddress(loopbackPort: world.settings.port))
-        port = listening.localPort
-        // Both or none.
+        port = listening.address.port
         let second = reach == .bothLoopbacks ? SocketAddress(loopbackIPv6Port: port) : nil
         let secondListening = try second.map { address throws(ReactorError) in try ListeningSocket(binding: address) }
         try accept(from: listening)

@@ -7,7 +7,7 @@ struct ListenAddressCheckTests {
     @Test("fails with a remedy while its port is taken, and succeeds once the port is free")
     func taken() throws {
         let other = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
-        let listen = ListenAddress(host: "127.0.0.1", port: other.localPort)
+        let listen = ListenAddress(host: "127.0.0.1", port: other.address.port)
         let fault = #expect(throws: StartFault.self) { try ListenAddressCheck.check(listen) }
         #expect(
             fault?.description == "port \(listen.port) on 127.0.0.1 is taken: another program listens there; stop it or"

@@ -8,20 +8,20 @@ struct StandInPortTests {
         try await StandInPort.open(9443, chosenWith: "--fcm-port") { () async throws(ReactorError) in
             let socket = try ListeningSocket(binding: address)
             defer { socket.close() }
-            return socket.localPort
+            return socket.address.port
         }
     }
 
     @Test("fails with a remedy while it is taken, and opens once it is free")
     func taken() async throws {
         let other = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
-        let address = SocketAddress(loopbackPort: other.localPort)
+        let address = SocketAddress(loopbackPort: other.address.port)
         let fault = await #expect(throws: StartFault.self) { try await Self.opening(address) }
         #expect(
             fault?.description == "port 9443 is taken: another program listens there; stop it or choose another with"
                 + " --fcm-port")
         other.close()
-        #expect(try await Self.opening(address) == other.localPort)
+        #expect(try await Self.opening(address) == other.address.port)
     }
 
     @Test("fails with a readable message if its address belongs to another machine")
