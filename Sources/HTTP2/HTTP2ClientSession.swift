@@ -127,7 +127,6 @@ import CNGHTTP2
     /// Ends every open request, because the connection is gone. The session is of no further use.
     package func connectionLost() { unsafe notes.pointee.endAll() }
 
-    package var wantsRead: Bool { native.wantsRead }
     package var wantsWrite: Bool { native.wantsWrite }
     /// Whether no more bytes will come or go: close the socket. If the peer broke the protocol, requests may still be
     /// open, and `connectionLost()` ends them.

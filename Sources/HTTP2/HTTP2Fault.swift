@@ -28,12 +28,9 @@ package struct HTTP2ErrorCode: Hashable, Sendable, CustomStringConvertible {
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     package static let noError = HTTP2ErrorCode(rawValue: 0)
-    package static let protocolError = HTTP2ErrorCode(rawValue: 1)
     package static let internalError = HTTP2ErrorCode(rawValue: 2)
-    package static let flowControlError = HTTP2ErrorCode(rawValue: 3)
     package static let refusedStream = HTTP2ErrorCode(rawValue: 7)
     package static let cancel = HTTP2ErrorCode(rawValue: 8)
-    package static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 11)
 
     private static let names = [
         "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",

@@ -89,7 +89,6 @@ import CNGHTTP2
         try native.goAway(lastStreamID: lastStreamID, code, debug: debug)
     }
 
-    package var wantsRead: Bool { native.wantsRead }
     package var wantsWrite: Bool { native.wantsWrite }
     /// Whether no more bytes will come or go: close the socket.
     package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
@@ -100,7 +99,9 @@ import CNGHTTP2
 
     /// Appends frames until `output` holds `bytesMax`, exceeding it by at most one frame (16 KiB).
     package func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
-        try native.takeOutput(into: &output, atMost: bytesMax)
+        while output.count < bytesMax, let frame = unsafe try native.nextFrame() {
+            unsafe output.append(contentsOf: frame)
+        }
     }
 
     package func nextEvent() -> HTTP2ServerEvent? {
@@ -117,13 +118,7 @@ import CNGHTTP2
 
     /// The value of the request's first field with this name (lower case); nil if there is none.
     package func value(of name: StaticString, in request: HTTP2Request) -> ByteRange? {
-        for field in fields(of: request) where isName(field.name, name) { return field.value }
-        return nil
-    }
-
-    /// The number of the request's fields with this name.
-    package func count(of name: StaticString, in request: HTTP2Request) -> Int {
-        fields(of: request).count { isName($0.name, name) }
+        fields(of: request).first { isName($0.name, name) }?.value
     }
 
     package func fields(of request: HTTP2Request) -> ArraySlice<HeaderList.Field> {

@@ -26,8 +26,6 @@ package struct HeaderList: Equatable, Sendable {
 
     package init() {}
 
-    @inlinable package var count: Int { fields.count }
-
     /// Appends a field and returns its place, for `replaceValue`.
     @discardableResult
     @inlinable package mutating func append(_ name: StaticString, _ value: String, isIndexed: Bool = true) -> Int {

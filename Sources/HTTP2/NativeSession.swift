@@ -43,11 +43,6 @@ import CNGHTTP2
         }
     }
 
-    /// Gathers frames. A frame is begun only below `bytesMax`, so `output` may exceed it by one frame (16 KiB).
-    func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
-        while output.count < bytesMax, let frame = unsafe try nextFrame() { unsafe output.append(contentsOf: frame) }
-    }
-
     /// The next frame to send (or the client's preface), valid until the next call; nil if there is none.
     func nextFrame() throws(HTTP2Fault) -> UnsafeBufferPointer<UInt8>? {
         guard !isBroken else { return nil }

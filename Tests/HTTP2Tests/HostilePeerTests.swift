@@ -70,7 +70,7 @@ struct HostilePeerTests {
         wire.drainClient()
         var bytes: [UInt8] = []
         try wire.client.takeOutput(into: &bytes, atMost: 65_536)
-        #expect(wire.client.goAwaySent == .protocolError)
+        #expect(wire.client.goAwaySent == HTTP2ErrorCode(name: "PROTOCOL_ERROR"))
         wire.client.connectionLost()
         wire.drainClient()
         #expect(wire.answers.map(\.conclusion) == [.lost(wasSent: true)])

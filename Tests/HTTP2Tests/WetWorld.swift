@@ -327,7 +327,7 @@ extension WetWorld {
             if !push.isRequested && !push.isBeyondGoAway { troubles.insert(.overLimit) }
         case .unsent, .lost(wasSent: false): break
         case .reset(.refusedStream) where push.isBeyondGoAway && answer.status != 0: break
-        case .reset(.flowControlError) where mayMiscount: break
+        case .reset(let code) where code == HTTP2ErrorCode(name: "FLOW_CONTROL_ERROR") && mayMiscount: break
         case .reset(let code):
             if push.resetCode != code {
                 faults.append("push \(place) is reported as reset, but the peer sent no such reset")

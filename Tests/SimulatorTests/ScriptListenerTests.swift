@@ -58,7 +58,7 @@ struct ScriptListenerTests {
 
     static let faults: [(script: String, conclusion: HTTP2Answer.Conclusion)] = [
         (#"{"kind":"goaway","reason":"Shutdown","close":"never"}"#, .refused),
-        (#"{"kind":"reset","code":"ENHANCE_YOUR_CALM"}"#, .reset(.enhanceYourCalm)),
+        (#"{"kind":"reset","code":"ENHANCE_YOUR_CALM"}"#, .reset(HTTP2ErrorCode(rawValue: 11))),
         (#"{"kind":"reset"}"#, .reset(.internalError)),
         (#"{"kind":"close"}"#, .lost(wasSent: true)), (#"{"kind":"drop"}"#, .lost(wasSent: true)),
         (#"{"kind":"garbage"}"#, .lost(wasSent: true)),
