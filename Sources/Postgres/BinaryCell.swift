@@ -13,7 +13,6 @@ import Basis
     var int16: Int16? { integer() }
     var int32: Int32? { integer() }
     var int64: Int64? { integer() }
-    var double: Double? { (integer() as UInt64?).map { Double(bitPattern: $0) } }
     var instant: WallInstant? { int64.map { WallInstant(microseconds: PostgresEpoch.decode($0)) } }
 
     var uuid: UniversalID? {

@@ -16,30 +16,11 @@ package struct CellWriter: Sendable {
         buffer.append(value ? 1 : 0)
     }
 
-    package mutating func int16(_ value: Int16) {
-        beginCell(.int16, byteCount: 2)
-        append(value)
-    }
-
-    package mutating func int32(_ value: Int32) {
-        beginCell(.int32, byteCount: 4)
-        append(value)
-    }
-
-    package mutating func int64(_ value: Int64) {
-        beginCell(.int64, byteCount: 8)
-        append(value)
-    }
-
-    package mutating func double(_ value: Double) {
-        beginCell(.double, byteCount: 8)
-        append(value.bitPattern)
-    }
-
-    package mutating func instant(_ value: WallInstant) {
-        beginCell(.instant, byteCount: 8)
-        append(PostgresEpoch.encode(value.microseconds))
-    }
+    package mutating func int16(_ value: Int16) { append(.int16, value) }
+    package mutating func int32(_ value: Int32) { append(.int32, value) }
+    package mutating func int64(_ value: Int64) { append(.int64, value) }
+    package mutating func double(_ value: Double) { append(.double, value.bitPattern) }
+    package mutating func instant(_ value: WallInstant) { append(.instant, PostgresEpoch.encode(value.microseconds)) }
 
     package mutating func uuid(_ value: UniversalID) {
         beginCell(.uuid, byteCount: 16)
@@ -47,26 +28,16 @@ package struct CellWriter: Sendable {
         append(value.low)
     }
 
-    package mutating func bytes(_ value: [UInt8]) {
-        beginCell(.bytes, byteCount: value.count)
-        buffer.append(contentsOf: value)
-    }
+    package mutating func bytes(_ value: [UInt8]) { append(.bytes, value) }
 
     package mutating func bytes(_ value: Span<UInt8>) {
-        beginCell(.bytes, byteCount: value.count)
-        unsafe value.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
+        unsafe value.withUnsafeBufferPointer { unsafe append(.bytes, $0) }
     }
 
-    package mutating func text(_ value: String) {
-        beginCell(.text, byteCount: value.utf8.count)
-        buffer.append(contentsOf: value.utf8)
-    }
+    package mutating func text(_ value: String) { append(.text, value.utf8) }
 
     /// - Parameter utf8: the text. The server refuses invalid UTF-8 and NUL.
-    package mutating func textBytes(_ utf8: [UInt8]) {
-        beginCell(.text, byteCount: utf8.count)
-        buffer.append(contentsOf: utf8)
-    }
+    package mutating func textBytes(_ utf8: [UInt8]) { append(.text, utf8) }
 
     package mutating func json(_ utf8: [UInt8]) {
         beginCell(.json, byteCount: utf8.count + 1)
@@ -110,7 +81,17 @@ extension CellWriter {
         cellCount += 1
     }
 
-    private mutating func append<Integer: FixedWidthInteger>(_ value: Integer) {
+    private mutating func append(_ type: ElementType, _ value: some FixedWidthInteger) {
+        beginCell(type, byteCount: value.bitWidth / 8)
+        append(value)
+    }
+
+    private mutating func append(_ type: ElementType, _ bytes: some Collection<UInt8>) {
+        beginCell(type, byteCount: bytes.count)
+        buffer.append(contentsOf: bytes)
+    }
+
+    private mutating func append(_ value: some FixedWidthInteger) {
         unsafe withUnsafeBytes(of: value.bigEndian) { unsafe buffer.append(contentsOf: $0) }
     }
 

@@ -14,68 +14,25 @@ package struct Parameters: Sendable {
     package var count: Int { types.count }
     var buffer: [UInt8] { cells.buffer }
 
-    package mutating func bool(_ name: String, _ value: Bool?) {
-        begin(name, .bool)
-        if let value { cells.bool(value) } else { cells.null() }
-    }
-
-    package mutating func int16(_ name: String, _ value: Int16?) {
-        begin(name, .int16)
-        if let value { cells.int16(value) } else { cells.null() }
-    }
-
-    package mutating func int32(_ name: String, _ value: Int32?) {
-        begin(name, .int32)
-        if let value { cells.int32(value) } else { cells.null() }
-    }
-
-    package mutating func int64(_ name: String, _ value: Int64?) {
-        begin(name, .int64)
-        if let value { cells.int64(value) } else { cells.null() }
-    }
-
-    package mutating func double(_ name: String, _ value: Double?) {
-        begin(name, .double)
-        if let value { cells.double(value) } else { cells.null() }
-    }
-
+    package mutating func bool(_ name: String, _ value: Bool?) { scalar(name, .bool, value) { $0.bool($1) } }
+    package mutating func int16(_ name: String, _ value: Int16?) { scalar(name, .int16, value) { $0.int16($1) } }
+    package mutating func int32(_ name: String, _ value: Int32?) { scalar(name, .int32, value) { $0.int32($1) } }
+    package mutating func int64(_ name: String, _ value: Int64?) { scalar(name, .int64, value) { $0.int64($1) } }
+    package mutating func double(_ name: String, _ value: Double?) { scalar(name, .double, value) { $0.double($1) } }
     package mutating func instant(_ name: String, _ value: WallInstant?) {
-        begin(name, .instant)
-        if let value { cells.instant(value) } else { cells.null() }
+        scalar(name, .instant, value) { $0.instant($1) }
     }
-
-    package mutating func uuid(_ name: String, _ value: UniversalID?) {
-        begin(name, .uuid)
-        if let value { cells.uuid(value) } else { cells.null() }
-    }
-
-    package mutating func bytes(_ name: String, _ value: [UInt8]?) {
-        begin(name, .bytes)
-        if let value { cells.bytes(value) } else { cells.null() }
-    }
-
-    package mutating func text(_ name: String, _ value: String?) {
-        begin(name, .text)
-        if let value { cells.text(value) } else { cells.null() }
-    }
-
-    package mutating func textBytes(_ name: String, _ utf8: [UInt8]?) {
-        begin(name, .text)
-        if let utf8 { cells.textBytes(utf8) } else { cells.null() }
-    }
-
-    package mutating func json(_ name: String, _ utf8: [UInt8]?) {
-        begin(name, .json)
-        if let utf8 { cells.json(utf8) } else { cells.null() }
-    }
+    package mutating func uuid(_ name: String, _ value: UniversalID?) { scalar(name, .uuid, value) { $0.uuid($1) } }
+    package mutating func bytes(_ name: String, _ value: [UInt8]?) { scalar(name, .bytes, value) { $0.bytes($1) } }
+    package mutating func text(_ name: String, _ value: String?) { scalar(name, .text, value) { $0.text($1) } }
+    package mutating func textBytes(_ name: String, _ utf8: [UInt8]?) { scalar(name, .text, utf8) { $0.textBytes($1) } }
+    package mutating func json(_ name: String, _ utf8: [UInt8]?) { scalar(name, .json, utf8) { $0.json($1) } }
 
     /// Adds an array of one dimension. `write` must write exactly one cell per index.
     package mutating func array(
         _ name: String, _ type: ElementType, count: Int, _ write: (_ index: Int, _ cell: inout CellWriter) -> Void
     ) {
-        names.append(name)
-        types.append(type.arrayObjectID)
-        starts.append(cells.buffer.count)
+        begin(name, type.arrayObjectID)
         cells.array(type, count: count, write)
     }
 
@@ -94,88 +51,81 @@ package struct Parameters: Sendable {
         return ordered
     }
 
-    private mutating func begin(_ name: String, _ type: ElementType) {
+    private mutating func scalar<Value>(
+        _ name: String, _ type: ElementType, _ value: Value?, _ write: (inout CellWriter, Value) -> Void
+    ) {
+        begin(name, type.objectID)
+        if let value { write(&cells, value) } else { cells.null() }
+    }
+
+    private mutating func begin(_ name: String, _ objectID: UInt32) {
         names.append(name)
-        types.append(type.objectID)
+        types.append(objectID)
         starts.append(cells.buffer.count)
     }
 }
 
 // Arrays from Swift arrays. The overloads with optional elements write nulls.
 extension Parameters {
-    package mutating func boolArray(_ name: String, _ values: [Bool]) {
-        array(name, .bool, count: values.count) { $1.bool(values[$0]) }
-    }
+    package mutating func boolArray(_ name: String, _ values: [Bool]) { elements(name, .bool, values) { $0.bool($1) } }
     package mutating func int16Array(_ name: String, _ values: [Int16]) {
-        array(name, .int16, count: values.count) { $1.int16(values[$0]) }
+        elements(name, .int16, values) { $0.int16($1) }
     }
     package mutating func int32Array(_ name: String, _ values: [Int32]) {
-        array(name, .int32, count: values.count) { $1.int32(values[$0]) }
+        elements(name, .int32, values) { $0.int32($1) }
     }
     package mutating func int64Array(_ name: String, _ values: [Int64]) {
-        array(name, .int64, count: values.count) { $1.int64(values[$0]) }
-    }
-    package mutating func doubleArray(_ name: String, _ values: [Double]) {
-        array(name, .double, count: values.count) { $1.double(values[$0]) }
+        elements(name, .int64, values) { $0.int64($1) }
     }
     package mutating func instantArray(_ name: String, _ values: [WallInstant]) {
-        array(name, .instant, count: values.count) { $1.instant(values[$0]) }
+        elements(name, .instant, values) { $0.instant($1) }
     }
     package mutating func uuidArray(_ name: String, _ values: [UniversalID]) {
-        array(name, .uuid, count: values.count) { $1.uuid(values[$0]) }
+        elements(name, .uuid, values) { $0.uuid($1) }
     }
     package mutating func bytesArray(_ name: String, _ values: [[UInt8]]) {
-        array(name, .bytes, count: values.count) { $1.bytes(values[$0]) }
+        elements(name, .bytes, values) { $0.bytes($1) }
     }
     package mutating func textArray(_ name: String, _ values: [String]) {
-        array(name, .text, count: values.count) { $1.text(values[$0]) }
+        elements(name, .text, values) { $0.text($1) }
     }
     package mutating func textBytesArray(_ name: String, _ values: [[UInt8]]) {
-        array(name, .text, count: values.count) { $1.textBytes(values[$0]) }
-    }
-    package mutating func jsonArray(_ name: String, _ values: [[UInt8]]) {
-        array(name, .json, count: values.count) { $1.json(values[$0]) }
+        elements(name, .text, values) { $0.textBytes($1) }
     }
 
-    package mutating func boolArray(_ name: String, _ values: [Bool?]) {
-        optionals(name, .bool, values) { $1.bool($0) }
-    }
     package mutating func int16Array(_ name: String, _ values: [Int16?]) {
-        optionals(name, .int16, values) { $1.int16($0) }
+        optionals(name, .int16, values) { $0.int16($1) }
     }
     package mutating func int32Array(_ name: String, _ values: [Int32?]) {
-        optionals(name, .int32, values) { $1.int32($0) }
+        optionals(name, .int32, values) { $0.int32($1) }
     }
     package mutating func int64Array(_ name: String, _ values: [Int64?]) {
-        optionals(name, .int64, values) { $1.int64($0) }
-    }
-    package mutating func doubleArray(_ name: String, _ values: [Double?]) {
-        optionals(name, .double, values) { $1.double($0) }
+        optionals(name, .int64, values) { $0.int64($1) }
     }
     package mutating func instantArray(_ name: String, _ values: [WallInstant?]) {
-        optionals(name, .instant, values) { $1.instant($0) }
-    }
-    package mutating func uuidArray(_ name: String, _ values: [UniversalID?]) {
-        optionals(name, .uuid, values) { $1.uuid($0) }
+        optionals(name, .instant, values) { $0.instant($1) }
     }
     package mutating func bytesArray(_ name: String, _ values: [[UInt8]?]) {
-        optionals(name, .bytes, values) { $1.bytes($0) }
+        optionals(name, .bytes, values) { $0.bytes($1) }
     }
     package mutating func textArray(_ name: String, _ values: [String?]) {
-        optionals(name, .text, values) { $1.text($0) }
-    }
-    package mutating func textBytesArray(_ name: String, _ values: [[UInt8]?]) {
-        optionals(name, .text, values) { $1.textBytes($0) }
+        optionals(name, .text, values) { $0.text($1) }
     }
     package mutating func jsonArray(_ name: String, _ values: [[UInt8]?]) {
-        optionals(name, .json, values) { $1.json($0) }
+        optionals(name, .json, values) { $0.json($1) }
+    }
+
+    private mutating func elements<Value>(
+        _ name: String, _ type: ElementType, _ values: [Value], _ write: (inout CellWriter, Value) -> Void
+    ) {
+        array(name, type, count: values.count) { write(&$1, values[$0]) }
     }
 
     private mutating func optionals<Value>(
-        _ name: String, _ type: ElementType, _ values: [Value?], _ write: (Value, inout CellWriter) -> Void
+        _ name: String, _ type: ElementType, _ values: [Value?], _ write: (inout CellWriter, Value) -> Void
     ) {
         array(name, type, count: values.count) { index, cell in
-            if let value = values[index] { write(value, &cell) } else { cell.null() }
+            if let value = values[index] { write(&cell, value) } else { cell.null() }
         }
     }
 }

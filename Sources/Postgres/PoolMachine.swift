@@ -24,10 +24,6 @@ package struct PoolSnapshot: Equatable, Sendable {
     package let waiting: Int
     /// The reason why the last attempt to connect failed; nil once one has succeeded.
     package let outage: UnavailableReason?
-
-    package init(open: Int, busy: Int, waiting: Int, outage: UnavailableReason?) {
-        (self.open, self.busy, self.waiting, self.outage) = (open, busy, waiting, outage)
-    }
 }
 
 /// The pool's decisions, without a socket: which caller gets a connection, when to dial, when to give up.

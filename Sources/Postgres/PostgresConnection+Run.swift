@@ -20,11 +20,8 @@ extension PostgresConnection {
 
     /// Runs SQL text of several statements in the simple protocol.
     func script(_ sql: String, _ stake: CommitStake, deadline: Duration) async throws(PostgresError) {
-        try leavePipeline()
-        guard let handle, handle.sendScript(sql) else {
-            end(.lost)
-            throw .connectionLost
-        }
+        try require { !$0.isPipelined || $0.exitPipeline() }
+        try require { $0.sendScript(sql) }
         let conversation = ScriptConversation(stake)
         let outcome = await withCheckedContinuation { continuation in
             conversation.waiter = continuation
@@ -50,7 +47,7 @@ extension PostgresConnection {
     private func exchange(
         _ queries: [Query], _ stake: CommitStake, _ framing: Framing, _ deadline: Duration
     ) async throws(PostgresError) -> [ResultSet] {
-        try enterPipeline()
+        try require { $0.isPipelined || $0.enterPipeline() }
         try checkTypes(queries)
         guard let expectations = send(queries, framing) else {
             // The Sync never left, so whatever did is rolled back.
@@ -118,16 +115,8 @@ extension PostgresConnection {
         !name.isEmpty && (prepared[name] != nil || prepared.count < PostgresConnection.preparedMax)
     }
 
-    func enterPipeline() throws(PostgresError) {
-        guard let handle else { throw .connectionLost }
-        if handle.isPipelined || handle.enterPipeline() { return }
-        end(.lost)
-        throw .connectionLost
-    }
-
-    func leavePipeline() throws(PostgresError) {
-        guard let handle else { throw .connectionLost }
-        if !handle.isPipelined || handle.exitPipeline() { return }
+    private func require(_ isReady: (LibpqHandle) -> Bool) throws(PostgresError) {
+        if let handle, isReady(handle) { return }
         end(.lost)
         throw .connectionLost
     }

@@ -31,7 +31,7 @@ package struct PostgresSettings: Sendable {
             throw .settingsInvalid("neither a postgres:// URL nor a list of libpq keywords")
         }
         unsafe keywords = Self.given(options)
-        takeFromEnvironment(["host", "hostaddr", "port"])
+        takeAddressFromEnvironment()
         try finish(applicationName)
     }
 
@@ -76,11 +76,10 @@ extension PostgresSettings {
         keywords.append(Keyword(name: name, value: value))
     }
 
-    private mutating func takeFromEnvironment(_ names: [String]) {
+    private mutating func takeAddressFromEnvironment() {
         guard let defaults = unsafe PQconndefaults() else { return }
-        for keyword in unsafe Self.given(defaults) where names.contains(keyword.name) && value(keyword.name) == nil {
-            keywords.append(keyword)
-        }
+        let names = ["host", "hostaddr", "port"]
+        keywords += unsafe Self.given(defaults).filter { names.contains($0.name) && value($0.name) == nil }
     }
 
     private mutating func finish(_ applicationName: String) throws(PostgresError) {

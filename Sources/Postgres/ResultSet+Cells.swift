@@ -4,7 +4,7 @@ extension ResultSet {
     func read<Value>(
         _ row: Int, _ column: Int, _ type: ElementType, _ decode: (BinaryCell) -> Value?
     ) throws(PostgresError) -> Value {
-        let cell = try cell(row, column, type)
+        let cell = try cell(row, column) { type.reads($0) }
         guard let value = withExtendedLifetime(self, { decode(cell) }) else { throw shape(column) }
         return value
     }
@@ -12,7 +12,7 @@ extension ResultSet {
     func array<Element>(
         _ row: Int, _ column: Int, _ type: ElementType, _ decode: (BinaryCell) -> Element?
     ) throws(PostgresError) -> [Element] {
-        let cell = try arrayCell(row, column, type)
+        let cell = try cell(row, column) { type.readsArray($0) }
         guard let elements = withExtendedLifetime(self, { cell.elements(type, decode) }) else { throw shape(column) }
         return elements
     }
@@ -20,10 +20,10 @@ extension ResultSet {
     /// Appends the bytes of a text, bytea or jsonb (without its version byte). Returns their number.
     func append(_ row: Int, _ column: Int, to buffer: inout [UInt8]) throws(PostgresError) -> Int {
         let before = buffer.count
-        if column >= 0, column < columnCount, isJSON(column) {
+        if isJSON(column) {
             buffer.append(contentsOf: try read(row, column, .json) { $0.json })
         } else {
-            let cell = try anyCell(row, column)
+            let cell = try cell(row, column) { $0 != 0 }
             withExtendedLifetime(self) { cell.append(to: &buffer) }
         }
         return buffer.count - before

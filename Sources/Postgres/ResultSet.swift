@@ -37,15 +37,8 @@ import CPostgres
 
     /// - Parameter fits: whether a column of this type can be read; 0 stands for a column in text format.
     @inline(__always)
-    func cell(_ row: Int, _ column: Int, _ type: ElementType) throws(PostgresError) -> BinaryCell {
-        guard holds(row, column), type.reads(columnTypes[column]), let cell = borrow(row, column) else {
-            throw shape(column)
-        }
-        return cell
-    }
-
-    func arrayCell(_ row: Int, _ column: Int, _ type: ElementType) throws(PostgresError) -> BinaryCell {
-        guard holds(row, column), type.readsArray(columnTypes[column]), let cell = borrow(row, column) else {
+    func cell(_ row: Int, _ column: Int, _ fits: (UInt32) -> Bool) throws(PostgresError) -> BinaryCell {
+        guard holds(row, column), fits(columnTypes[column]), let cell = borrow(row, column) else {
             throw shape(column)
         }
         return cell
@@ -53,13 +46,9 @@ import CPostgres
 
     func shape(_ column: Int) -> PostgresError { .unexpectedShape(statement: statement, column: column) }
 
-    /// Returns the raw bytes of text, bytea, jsonb or any other type.
-    func anyCell(_ row: Int, _ column: Int) throws(PostgresError) -> BinaryCell {
-        guard holds(row, column), columnTypes[column] != 0, let cell = borrow(row, column) else { throw shape(column) }
-        return cell
+    func isJSON(_ column: Int) -> Bool {
+        columnTypes.indices.contains(column) && columnTypes[column] == ElementType.json.objectID
     }
-
-    func isJSON(_ column: Int) -> Bool { columnTypes[column] == ElementType.json.objectID }
 
     /// Returns nil for null. Every reader holds `self`, so the cell is read before this object can be freed.
     private func borrow(_ row: Int, _ column: Int) -> BinaryCell? {

@@ -15,7 +15,6 @@ package struct Row: Sendable {
     package mutating func int16() throws(PostgresError) -> Int16 { try next(.int16) { $0.int16 } }
     package mutating func int32() throws(PostgresError) -> Int32 { try next(.int32) { $0.int32 } }
     package mutating func int64() throws(PostgresError) -> Int64 { try next(.int64) { $0.int64 } }
-    package mutating func double() throws(PostgresError) -> Double { try next(.double) { $0.double } }
     package mutating func instant() throws(PostgresError) -> WallInstant { try next(.instant) { $0.instant } }
     package mutating func uuid() throws(PostgresError) -> UniversalID { try next(.uuid) { $0.uuid } }
     package mutating func text() throws(PostgresError) -> String { try next(.text) { $0.text } }
@@ -48,15 +47,12 @@ package struct Row: Sendable {
     package mutating func int16OrNil() throws(PostgresError) -> Int16? { try nextOrNil(.int16) { $0.int16 } }
     package mutating func int32OrNil() throws(PostgresError) -> Int32? { try nextOrNil(.int32) { $0.int32 } }
     package mutating func int64OrNil() throws(PostgresError) -> Int64? { try nextOrNil(.int64) { $0.int64 } }
-    package mutating func doubleOrNil() throws(PostgresError) -> Double? { try nextOrNil(.double) { $0.double } }
     package mutating func instantOrNil() throws(PostgresError) -> WallInstant? {
         try nextOrNil(.instant) { $0.instant }
     }
-    package mutating func uuidOrNil() throws(PostgresError) -> UniversalID? { try nextOrNil(.uuid) { $0.uuid } }
     package mutating func textOrNil() throws(PostgresError) -> String? { try nextOrNil(.text) { $0.text } }
     package mutating func bytesOrNil() throws(PostgresError) -> [UInt8]? { try nextOrNil(.bytes) { $0.raw } }
     package mutating func textBytesOrNil() throws(PostgresError) -> [UInt8]? { try nextOrNil(.text) { $0.raw } }
-    package mutating func jsonOrNil() throws(PostgresError) -> [UInt8]? { try nextOrNil(.json) { $0.json } }
 
     /// Returns nil for a null, and otherwise what `read` reads: `try row.optional(LocalHour.init)`.
     package mutating func optional<Value>(
@@ -153,7 +149,6 @@ extension Bool { package init(_ row: inout Row) throws(PostgresError) { self = t
 extension Int16 { package init(_ row: inout Row) throws(PostgresError) { self = try row.int16() } }
 extension Int32 { package init(_ row: inout Row) throws(PostgresError) { self = try row.int32() } }
 extension Int64 { package init(_ row: inout Row) throws(PostgresError) { self = try row.int64() } }
-extension Double { package init(_ row: inout Row) throws(PostgresError) { self = try row.double() } }
 extension String { package init(_ row: inout Row) throws(PostgresError) { self = try row.text() } }
 extension UniversalID { package init(_ row: inout Row) throws(PostgresError) { self = try row.uuid() } }
 extension WallInstant { package init(_ row: inout Row) throws(PostgresError) { self = try row.instant() } }

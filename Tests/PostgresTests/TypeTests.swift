@@ -13,7 +13,7 @@ struct TypeTests {
             let sql = """
                 SELECT :int16_min::int2, :int16_max::int2, :int32_min::int4, :int32_max::int4, :int64_min::int8,
                     :int64_max::int8, :yes::bool, :no::bool, :empty::text, :text::text, :no_bytes::bytea, :bytes::bytea,
-                    :uuid_min::uuid, :uuid_max::uuid, :zero::float8, :infinity::float8
+                    :uuid_min::uuid, :uuid_max::uuid, :zero::float8::text, :infinity::float8::text
                 """
             let everyByte = (0...255).map { UInt8($0) }
             let text = "Zwölf Uhr 🕛'\"\\"
@@ -42,13 +42,12 @@ struct TypeTests {
                     int16: [try row.int16(), try row.int16()], int32: [try row.int32(), try row.int32()],
                     int64: [try row.int64(), try row.int64()], bool: [try row.bool(), try row.bool()],
                     text: [try row.text(), try row.text()], bytes: [try row.bytes(), try row.bytes()],
-                    uuid: [try row.uuid(), try row.uuid()], double: [try row.double(), try row.double()]
+                    uuid: [try row.uuid(), try row.uuid()], double: [try row.text(), try row.text()]
                 )
             }
             #expect(read.int16 == [.min, .max] && read.int32 == [.min, .max] && read.int64 == [.min, .max])
             #expect(read.bool == [true, false] && read.text == ["", text] && read.bytes == [[], everyByte])
-            #expect(
-                read.uuid == [smallest, largest] && read.double == [0, .infinity] && read.double[0].sign == .minus)
+            #expect(read.uuid == [smallest, largest] && read.double == ["-0", "Infinity"])
         }
     }
 
@@ -76,7 +75,7 @@ struct TypeTests {
         try await withPool { pool in
             let sql = """
                 SELECT :int16::int2, :int32::int4, :int64::int8, :bool::bool, :text::text, :bytes::bytea, :uuid::uuid,
-                    :double::float8, :instant::timestamptz, :json::jsonb
+                    :instant::timestamptz, :json::jsonb
                 """
             let rows = try await pool.run(
                 query(sql) {
@@ -87,7 +86,6 @@ struct TypeTests {
                     $0.text("text", nil)
                     $0.bytes("bytes", nil)
                     $0.uuid("uuid", nil)
-                    $0.double("double", nil)
                     $0.instant("instant", nil)
                     $0.json("json", nil)
                 })
@@ -95,11 +93,11 @@ struct TypeTests {
                 [
                     try row.int16OrNil() == nil, try row.int32OrNil() == nil, try row.int64OrNil() == nil,
                     try row.boolOrNil() == nil, try row.textOrNil() == nil, try row.bytesOrNil() == nil,
-                    try row.uuidOrNil() == nil, try row.doubleOrNil() == nil, try row.instantOrNil() == nil,
-                    try row.jsonOrNil() == nil,
+                    try row.optional(UniversalID.init) == nil, try row.instantOrNil() == nil,
+                    try row.optional { row throws(PostgresError) in try row.json() } == nil,
                 ]
             }
-            #expect(areNull == [Bool](repeating: true, count: 10))
+            #expect(areNull == [Bool](repeating: true, count: 9))
         }
     }
 
@@ -126,7 +124,7 @@ struct TypeTests {
         try await withPool { pool in
             let sql = """
                 SELECT * FROM unnest(:int64::int8[], :int32::int4[], :int16::int2[], :text::text[], :bytes::bytea[],
-                    :instant::timestamptz[], :bool::bool[], :uuid::uuid[], :double::float8[], :json::jsonb[])
+                    :instant::timestamptz[], :json::jsonb[])
                 """
             let rows = try await pool.run(
                 query(sql) {
@@ -136,24 +134,18 @@ struct TypeTests {
                     $0.textArray("text", ["vier", nil])
                     $0.bytesArray("bytes", [nil, [5]])
                     $0.instantArray("instant", [WallInstant(microseconds: 6), nil])
-                    $0.boolArray("bool", [nil, true])
-                    $0.uuidArray("uuid", [largest, nil])
-                    $0.doubleArray("double", [nil, 9.5])
                     $0.jsonArray("json", [Array("10".utf8), nil])
                 })
             let read = try rows.map { row throws(PostgresError) in
                 (
                     int64: try row.int64OrNil(), int32: try row.int32OrNil(), int16: try row.int16OrNil(),
                     text: try row.textOrNil(), bytes: try row.bytesOrNil(), instant: try row.instantOrNil(),
-                    bool: try row.boolOrNil(), uuid: try row.uuidOrNil(), double: try row.doubleOrNil(),
-                    json: try row.jsonOrNil()
+                    json: try row.optional { row throws(PostgresError) in try row.json() }
                 )
             }
             #expect(read.map(\.int64) == [1, nil] && read.map(\.int32) == [nil, -2] && read.map(\.int16) == [3, nil])
             #expect(read.map(\.text) == ["vier", nil] && read.map(\.bytes) == [nil, [5]])
-            #expect(read.map(\.instant?.microseconds) == [6, nil] && read.map(\.bool) == [nil, true])
-            #expect(read.map(\.uuid) == [largest, nil] && read.map(\.double) == [nil, 9.5])
-            #expect(read.map(\.json) == [Array("10".utf8), nil])
+            #expect(read.map(\.instant?.microseconds) == [6, nil] && read.map(\.json) == [Array("10".utf8), nil])
         }
     }
 
