@@ -3,24 +3,16 @@ import Model
 
 package struct ConnectionTimes: Equatable, Sendable {
     /// Covers resolving, TCP, proxy, TLS and the peer's SETTINGS together.
-    package var dialDeadline: Duration
+    package var dialDeadline: Duration = .seconds(10)
     /// Silence after which the peer is pinged. Apple's servers forget connections that never ping.
-    package var pingAfter: Duration
-    package var pingDeadline: Duration
+    package var pingAfter: Duration = .seconds(60)
+    package var pingDeadline: Duration = .seconds(10)
     /// Silence after which no request is sent before the peer has answered a PING.
-    package var staleAfter: Duration
+    package var staleAfter: Duration = .seconds(30)
     /// From a stream's opening to its answer. A peer that answers nothing for this long is abandoned.
     package var requestDeadline: Duration
 
-    package init(
-        dialDeadline: Duration, pingAfter: Duration, pingDeadline: Duration, staleAfter: Duration,
-        requestDeadline: Duration
-    ) {
-        precondition(dialDeadline > .zero && pingAfter > .zero && pingDeadline > .zero)
-        precondition(staleAfter > .zero && requestDeadline > .zero)
-        (self.dialDeadline, self.pingAfter, self.pingDeadline) = (dialDeadline, pingAfter, pingDeadline)
-        (self.staleAfter, self.requestDeadline) = (staleAfter, requestDeadline)
-    }
+    package init(requestDeadline: Duration) { self.requestDeadline = requestDeadline }
 }
 
 /// Why a live connection takes no more requests.
@@ -102,6 +94,8 @@ package struct ConnectionMachine: Equatable, Sendable {
     private var openStreams = 0
 
     package init(times: ConnectionTimes, now: MonotonicInstant) {
+        precondition(times.dialDeadline > .zero && times.pingAfter > .zero && times.pingDeadline > .zero)
+        precondition(times.staleAfter > .zero && times.requestDeadline > .zero)
         self.times = times
         dialUntil = now + times.dialDeadline
         receivedAt = now

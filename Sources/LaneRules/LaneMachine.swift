@@ -10,9 +10,9 @@ package struct ConnectionID: Hashable, Comparable, Sendable {
 package struct LaneLimits: Equatable, Sendable {
     /// Connections that take requests or are being dialled. Draining connections come on top, at most as many again.
     package var connectionsMax: Int
-    package var backoff: Backoff
+    package var backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
     /// An idle connection closes after this time, unless it is the last open one.
-    package var idleClose: Duration
+    package var idleClose: Duration = .seconds(300)
     /// A request that waits longer than this for a stream justifies another connection.
     package var growAfter: Duration = .milliseconds(50)
     /// A connection that was open and idle for this long, or answered a request, is proven. One that ends before is a
@@ -23,10 +23,7 @@ package struct LaneLimits: Equatable, Sendable {
     /// After a burst of `connectionsMax` dials, one dial per interval.
     package var dialInterval: Duration = .milliseconds(250)
 
-    package init(connectionsMax: Int, backoff: Backoff, idleClose: Duration) {
-        precondition(connectionsMax >= 1 && idleClose > .zero)
-        (self.connectionsMax, self.backoff, self.idleClose) = (connectionsMax, backoff, idleClose)
-    }
+    package init(connectionsMax: Int) { self.connectionsMax = connectionsMax }
 }
 
 /// Decides how many connections a lane has, when it dials, and whether it can send. The shell acts.
@@ -101,6 +98,7 @@ package struct LaneMachine: Sendable {
     package private(set) var isDraining = false
 
     package init(limits: LaneLimits) {
+        precondition(limits.connectionsMax >= 1 && limits.idleClose > .zero)
         self.limits = limits
         breaker = Breaker(
             backoff: limits.backoff, failuresMax: limits.failuresMax, credentialBackoff: limits.credentialBackoff)
@@ -108,7 +106,6 @@ package struct LaneMachine: Sendable {
     }
 
     package var canSend: Bool { breaker.block == nil && !isDraining }
-    package var isEmpty: Bool { connections.isEmpty }
 
     package mutating func handle(_ event: Event, now: MonotonicInstant, entropy: UInt64) -> [Action] {
         var actions = note(event, now, entropy)

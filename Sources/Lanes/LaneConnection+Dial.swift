@@ -75,12 +75,6 @@ extension LaneConnection {
 }
 
 extension LaneSettings {
-    var connectionTimes: ConnectionTimes {
-        ConnectionTimes(
-            dialDeadline: dialDeadline, pingAfter: pingAfter, pingDeadline: pingDeadline, staleAfter: staleAfter,
-            requestDeadline: requestDeadline)
-    }
-
     var sessionSettings: HTTP2ClientSettings {
         var session = HTTP2ClientSettings()
         session.streamLimitAtStart = streamsAtStart
@@ -91,13 +85,4 @@ extension LaneSettings {
 
     /// Our own bound on a connection's open streams, whatever the peer allows: Apple has allowed up to 1,500.
     static let streamsMax = 2_000
-
-    var laneLimits: LaneLimits {
-        var limits = LaneLimits(
-            connectionsMax: connectionsMax, backoff: Backoff(floor: backoffFloor, ceiling: backoffCeiling),
-            idleClose: idleClose)
-        limits.dialInterval = dialInterval
-        limits.provenAfter = provenAfter
-        return limits
-    }
 }

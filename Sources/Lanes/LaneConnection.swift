@@ -45,7 +45,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
 
     init(_ id: ConnectionID, _ core: LaneCore, now: MonotonicInstant) {
         (self.id, self.core) = (id, core)
-        machine = ConnectionMachine(times: core.settings.connectionTimes, now: now)
+        machine = ConnectionMachine(times: core.settings.times, now: now)
     }
 
     var isClosed: Bool { machine.phase == .closed }
@@ -94,7 +94,11 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         if let timer { core.loop.cancel(timer) }
         timer = nil
         dropSocket()
-        endStreams()
+        if let session {
+            // Every request that has no answer yet gets one.
+            session.connectionLost()
+            drainEvents(of: session)
+        }
         tls = nil
         session = nil
         unsent = []
@@ -107,13 +111,6 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         tls?.close()
         tls?.takeCiphertext(into: &unsent)
         writeUnsent()
-    }
-
-    /// Answers every request that has no answer yet.
-    private func endStreams() {
-        guard let session else { return }
-        session.connectionLost()
-        drainEvents(of: session)
     }
 
     func dropSocket() {
@@ -151,7 +148,7 @@ extension LaneConnection {
     }
 
     private var wakeAt: MonotonicInstant? {
-        let deadline = streams.oldestOpening.map { $0 + core.settings.requestDeadline }
+        let deadline = streams.oldestOpening.map { $0 + core.settings.times.requestDeadline }
         return [machine.wakeAt, deadline, shutUntil].lazy.compactMap(\.self).min()
     }
 
@@ -174,7 +171,7 @@ extension LaneConnection {
     private func giveUpLateRequests() {
         let now = core.loop.now
         var isAnyLate = false
-        while let opening = streams.oldestOpening, now >= opening + core.settings.requestDeadline,
+        while let opening = streams.oldestOpening, now >= opening + core.settings.times.requestDeadline,
             let late = streams.abandonOldest()
         {
             isAnyLate = true

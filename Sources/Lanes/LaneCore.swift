@@ -38,7 +38,7 @@ final class LaneCore: TickHandler, TimerHandler {
     ) {
         (self.settings, self.loop, self.observer, self.resolve) = (settings, loop, observer, resolve)
         self.publish = publish
-        machine = LaneMachine(limits: settings.laneLimits)
+        machine = LaneMachine(limits: settings.limits)
         headers = RequestHeaders(host: settings.host, port: settings.port)
         pace = settings.pace?.join()
     }
@@ -174,7 +174,7 @@ extension LaneCore {
         decide(.demand(.init(waitingSince: queue.waitingSince, room: room)))
         let nextRound = nextRound(now, room: room)
         if let nextRound, nextRound <= now { hook() }
-        deliver()
+        for (sink, answers) in queue.takeChanges() { sink.deliver(answers) }
         setTimer(now, nextRound: nextRound)
         finishTick()
     }
@@ -213,7 +213,8 @@ extension LaneCore {
                 touch(connection)
             }
         }
-        if roomiest() == nil { wakeStale(now) }
+        // Connections that were silent for long are pinged, before a request is risked on them.
+        if roomiest() == nil { for connection in connections { connection.wake(now) } }
     }
 
     private func roomiest() -> LaneConnection? {
@@ -255,9 +256,6 @@ extension LaneCore {
         return sent
     }
 
-    /// Pings connections that were silent for long, before a request is risked on them.
-    private func wakeStale(_ now: MonotonicInstant) { for connection in connections { connection.wake(now) } }
-
     private func flushTouched() {
         // Flushing may touch other connections, as when a close lets another one dial; these wait for the next tick.
         let flushed = touched
@@ -267,8 +265,6 @@ extension LaneCore {
             connection.flush()
         }
     }
-
-    private func deliver() { for (sink, answers) in queue.takeChanges() { sink.deliver(answers) } }
 }
 
 extension LaneCore {

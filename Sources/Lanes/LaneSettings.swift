@@ -1,4 +1,5 @@
 import Basis
+import LaneRules
 import Model
 import Reactor
 import TLS
@@ -11,8 +12,8 @@ package struct LaneSettings: Sendable {
     /// nil: the client certificate in `tls` authenticates us.
     package var authorization: (any AuthorizationSource)?
     package var proxy: ProxySettings?
-    /// The most connections that are open or being dialled at once.
-    package var connectionsMax: Int
+    package var limits: LaneLimits
+    package var times: ConnectionTimes
     /// One until the peer has accepted a provider token; a certificate connection starts with the peer's SETTINGS.
     package var streamsAtStart = 1
     /// The pace of a provider that counts requests (FCM), shared by all lanes of a project; nil: as fast as streams
@@ -20,28 +21,11 @@ package struct LaneSettings: Sendable {
     package var pace: ProviderPace?
     /// The bytes kept of an answer's body: a documented error of APNs has some 60 bytes, one of FCM's a few kilobytes.
     package var answerBodyBytesMax = 4_096
-    /// The time from the stream's opening to the whole answer.
-    package var requestDeadline: Duration
     /// A connection with fewer stream ids left is replaced before it has none. HTTP/2 gives it a billion. The value
     /// must exceed what a connection opens in one tick.
     package var streamIDsKept = 10_000
-    /// The time for TCP, TLS and SETTINGS together.
-    package var dialDeadline: Duration = .seconds(10)
-    /// A connection beyond the warm one closes after this much idleness.
-    package var idleClose: Duration = .seconds(300)
-    /// A connection that was open and quiet for so long works, as far as one can tell without a request.
-    package var provenAfter: Duration = .seconds(2)
-    package var pingAfter: Duration = .seconds(60)
-    package var pingDeadline: Duration = .seconds(10)
-    /// A connection that was silent for so long gets no request before a PING came back.
-    package var staleAfter: Duration = .seconds(30)
-    package var backoffFloor: Duration = .seconds(1)
-    package var backoffCeiling: Duration = .seconds(60)
     /// Requests that no connection could take within this are answered `.unsent(.unreachable)`.
     package var unreachableAfter: Duration = .seconds(10)
-
-    /// After a burst of `connectionsMax` dials, one dial per interval: providers treat rapid reconnecting as an attack.
-    package var dialInterval: Duration = .milliseconds(250)
     package var resolver: any HostResolver = SystemResolver()
 
     package init(
@@ -49,7 +33,9 @@ package struct LaneSettings: Sendable {
         proxy: ProxySettings? = nil, connectionsMax: Int, requestDeadline: Duration
     ) {
         (self.host, self.port, self.tls, self.authorization) = (host, port, tls, authorization)
-        (self.proxy, self.connectionsMax, self.requestDeadline) = (proxy, connectionsMax, requestDeadline)
+        self.proxy = proxy
+        limits = LaneLimits(connectionsMax: connectionsMax)
+        times = ConnectionTimes(requestDeadline: requestDeadline)
     }
 }
 

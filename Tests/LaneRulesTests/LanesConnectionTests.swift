@@ -8,10 +8,7 @@ private struct ConnectionWorld {
     var now = MonotonicInstant(nanoseconds: 0)
 
     init() {
-        let times = ConnectionTimes(
-            dialDeadline: .seconds(10), pingAfter: .seconds(60), pingDeadline: .seconds(10), staleAfter: .seconds(30),
-            requestDeadline: .seconds(20))
-        machine = ConnectionMachine(times: times, now: now)
+        machine = ConnectionMachine(times: ConnectionTimes(requestDeadline: .seconds(20)), now: now)
     }
 
     static func opened() -> ConnectionWorld {

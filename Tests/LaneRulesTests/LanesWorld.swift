@@ -12,10 +12,9 @@ struct LaneWorld {
     var dialTimes: [MonotonicInstant] = []
 
     init(connectionsMax: Int = 3) {
-        machine = LaneMachine(
-            limits: LaneLimits(
-                connectionsMax: connectionsMax, backoff: Backoff(floor: .seconds(1), ceiling: .seconds(4)),
-                idleClose: .seconds(300)))
+        var limits = LaneLimits(connectionsMax: connectionsMax)
+        limits.backoff.ceiling = .seconds(4)
+        machine = LaneMachine(limits: limits)
     }
 
     mutating func report(_ event: LaneMachine.Event) {

@@ -136,11 +136,11 @@ final class Bench: Sendable {
         settings.resolver = FixedAddresses(addresses: peers)
         settings.streamsAtStart = 1
         // Other tests may occupy both cores for as long as a handshake or a name lookup may take.
-        settings.dialDeadline = .seconds(60)
+        settings.times.dialDeadline = .seconds(60)
         settings.unreachableAfter = .seconds(60)
-        settings.backoffFloor = .milliseconds(20)
-        settings.backoffCeiling = .milliseconds(200)
-        settings.dialInterval = .milliseconds(10)
+        settings.limits.backoff.floor = .milliseconds(20)
+        settings.limits.backoff.ceiling = .milliseconds(200)
+        settings.limits.dialInterval = .milliseconds(10)
         change(&settings)
         lane = Lane(settings, on: loop, observer: observer)
     }

@@ -28,7 +28,7 @@ struct LaneCostTests {
         var script = PeerScript()
         script.onRequest = { _ in [.respond(status: 200)] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        let bench = try Bench(peer) { $0.limits.connectionsMax = 1 }
         let sink = CountingSink(until: Self.pushes)
         let tags = 0..<Int32(Self.pushes)
         let batch =

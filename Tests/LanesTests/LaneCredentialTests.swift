@@ -35,8 +35,8 @@ struct AnswerOriginTests {
         script.onRequest = { _ in [] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(3)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(3)
         }
         bench.submit(0..<2)
         while peer.log.paths.isEmpty { await Task.yield() }
@@ -57,7 +57,7 @@ struct LaneRetireTests {
         var script = PeerScript()
         script.onRequest = { $0.connection == 1 && $0.number == 2 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.requestDeadline = .seconds(4) }
+        let bench = try Bench(peer) { $0.times.requestDeadline = .seconds(4) }
         bench.submit(0..<1)
         _ = await bench.sink.answers(1)
         bench.submit(1..<2, ticket: 2)
@@ -127,7 +127,7 @@ struct LaneRefusedTokenTests {
     func refused() async throws {
         let repaired = SharedFlag(false)
         let peer = try await peer(repaired)
-        let bench = try Bench(peer, authorization: Tokens(1)) { $0.provenAfter = .milliseconds(50) }
+        let bench = try Bench(peer, authorization: Tokens(1)) { $0.limits.provenAfter = .milliseconds(50) }
         let sink = sink(bench)
         bench.submit(0..<2_000, sink: sink)
         let first = await sink.answers(2_000)
@@ -166,8 +166,8 @@ struct LaneRefusedTokenTests {
         script.onRequest = { $0.number == 1 ? [.respond(status: 200)] : [] }
         let peer = try await Peer(script)
         let bench = try Bench(peer, authorization: Tokens(1)) {
-            $0.connectionsMax = 2
-            $0.requestDeadline = .seconds(5)
+            $0.limits.connectionsMax = 2
+            $0.times.requestDeadline = .seconds(5)
         }
         bench.submit(0..<10)
         while peer.log.requests(on: 2) < 2 { await Task.yield() }

@@ -76,7 +76,7 @@ struct LaneDeliveryTests {
         var script = PeerScript()
         script.onRequest = { _ in [.respond(status: 400, body: body, retryAfter: "7")] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        let bench = try Bench(peer) { $0.limits.connectionsMax = 1 }
         bench.submit(0..<2_500)
         let answers = await bench.sink.answers(2_500)
         #expect(answers.allSatisfy { $0.status == 400 })
@@ -162,7 +162,7 @@ struct LaneDeliveryTests {
         var script = PeerScript()
         script.settings.streamLimit = 10
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        let bench = try Bench(peer) { $0.limits.connectionsMax = 1 }
         bench.submit(0..<20_000, ticket: 1)
         bench.submit(50_000..<50_001, ticket: 2)
         _ = await bench.sink.answers(20_001)
@@ -199,9 +199,9 @@ struct LaneDeliveryTests {
         script.onRequest = { $0.connection < 3 && $0.number > 1 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 3
+            $0.limits.connectionsMax = 3
             // A connection with late answers would be replaced while still open, which would add to the count.
-            $0.requestDeadline = .seconds(100)
+            $0.times.requestDeadline = .seconds(100)
         }
         // The third connection needs much longer for these pushes than the lane needs to want a fourth one.
         bench.submit(0..<10_000)
@@ -219,9 +219,9 @@ struct LaneDeliveryTests {
         script.onRequest = { $0.number == 2 && $0.connection == 1 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 2
-            $0.requestDeadline = .seconds(1)
-            $0.idleClose = .milliseconds(200)
+            $0.limits.connectionsMax = 2
+            $0.times.requestDeadline = .seconds(1)
+            $0.limits.idleClose = .milliseconds(200)
         }
         bench.submit(0..<50)
         _ = await bench.sink.answers(50)
@@ -312,8 +312,8 @@ struct LaneWithdrawalTests {
     func withdraw() async throws {
         let peer = try await slowPeer()
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(4)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(4)
         }
         bench.submit(0..<100)
         await peer.log.wait { connections, _ in connections == 1 }
@@ -330,8 +330,8 @@ struct LaneWithdrawalTests {
     func late() async throws {
         let peer = try await slowPeer()
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(1)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(1)
         }
         let short = Sink()
         bench.submit(0..<10, ticket: 1, noStreamAfter: .milliseconds(100), sink: short)

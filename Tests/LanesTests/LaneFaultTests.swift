@@ -152,7 +152,7 @@ struct LaneFaultTests {
         var script = PeerScript()
         script.onRequest = { $0.number % 97 == 0 ? [.reset(.internalError)] : [.respond(status: 200)] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        let bench = try Bench(peer) { $0.limits.connectionsMax = 1 }
         bench.submit(0..<970)
         let answers = await bench.sink.answers(970)
         #expect(answers.count(of: .unknown(.streamReset(code: 2))) == 10)
@@ -199,7 +199,7 @@ struct LaneFaultTests {
         var script = PeerScript()
         script.onRequest = { $0.number == 97 ? [.cut] : [.respond(status: 200)] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.connectionsMax = 2 }
+        let bench = try Bench(peer) { $0.limits.connectionsMax = 2 }
         bench.submit(0..<2_000)
         let answers = await bench.sink.answers(2_000)
         let unknown = answers.count(of: .unknown(.connectionLost))
@@ -216,8 +216,8 @@ struct LaneFaultTests {
         script.onRequest = { $0.connection == 1 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(2)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(2)
         }
         bench.submit(0..<10)
         let answers = await bench.sink.answers(10)
@@ -238,9 +238,9 @@ struct LaneFaultTests {
         script.onRequest = { $0.connection == 1 && $0.number > 2_000 ? [.stall] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(4)
-            $0.pingDeadline = .seconds(1)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(4)
+            $0.times.pingDeadline = .seconds(1)
         }
         bench.submit(0..<2_000)
         #expect(await bench.sink.answers(2_000).count(of: .accepted) == 2_000)
@@ -261,7 +261,7 @@ struct LaneFaultTests {
     func spent() async throws {
         let peer = try await Peer()
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
+            $0.limits.connectionsMax = 1
             $0.streamIDsKept = 1 << 30 - 100
         }
         bench.submit(0..<1_000)
@@ -278,9 +278,9 @@ struct LaneFaultTests {
         script.onRequest = { $0.connection == 1 && $0.number == 3 ? [.stall] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(2)
-            $0.pingDeadline = .seconds(2)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(2)
+            $0.times.pingDeadline = .seconds(2)
         }
         bench.submit(0..<50)
         let answers = await bench.sink.answers(50)
@@ -300,8 +300,8 @@ struct LaneFaultTests {
         }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.staleAfter = .milliseconds(100)
-            $0.pingDeadline = .milliseconds(100)
+            $0.times.staleAfter = .milliseconds(100)
+            $0.times.pingDeadline = .milliseconds(100)
         }
         bench.submit(0..<1)
         _ = await bench.sink.answers(1)
@@ -324,7 +324,7 @@ struct LaneFaultTests {
             }
         }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        let bench = try Bench(peer) { $0.limits.connectionsMax = 1 }
         bench.submit(0..<1_000)
         #expect(await bench.sink.answers(1_000).count(of: .accepted) == 1_000)
         await bench.finish()
@@ -375,8 +375,8 @@ struct LaneFaultTests {
         }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.requestDeadline = .seconds(2)
-            $0.pingDeadline = .seconds(2)
+            $0.times.requestDeadline = .seconds(2)
+            $0.times.pingDeadline = .seconds(2)
         }
         bench.submit(0..<100)
         let answers = await bench.sink.answers(100)

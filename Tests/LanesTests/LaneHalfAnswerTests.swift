@@ -31,7 +31,7 @@ struct LaneHalfAnswerTests {
             var script = PeerScript()
             script.onRequest = { _ in [.raw(Self.head + [status])] }
             let peer = try await Peer(script)
-            let bench = try Bench(peer) { $0.requestDeadline = .milliseconds(300) }
+            let bench = try Bench(peer) { $0.times.requestDeadline = .milliseconds(300) }
             bench.submit(0..<1)
             let answers = await bench.sink.answers(1)
             await bench.finish()
@@ -45,7 +45,7 @@ struct LaneHalfAnswerTests {
         var script = PeerScript()
         script.onRequest = { request in [.raw(Self.head.dropLast() + [UInt8(request.streamID), Self.ok])] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.requestDeadline = .milliseconds(100) }
+        let bench = try Bench(peer) { $0.times.requestDeadline = .milliseconds(100) }
         for number in 0..<4 as Range<Int32> {
             bench.submit(number..<number + 1, ticket: UInt64(number) + 1)
             #expect(await bench.sink.answers(Int(number) + 1).count(of: .accepted) == Int(number) + 1)

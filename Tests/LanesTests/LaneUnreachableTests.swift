@@ -32,7 +32,7 @@ struct UnreachableLaneTests {
         script.isMute = true
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.dialDeadline = .milliseconds(100)
+            $0.times.dialDeadline = .milliseconds(100)
             $0.unreachableAfter = .seconds(30)
         }
         bench.submit(0..<10)
@@ -92,7 +92,7 @@ struct UnreachableLaneTests {
         var script = PeerScript()
         script.greeting = Array(greeting.utf8)
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.dialDeadline = .milliseconds(200) }
+        let bench = try Bench(peer) { $0.times.dialDeadline = .milliseconds(200) }
         bench.submit(0..<10)
         let answers = await bench.sink.answers(10)
         #expect(answers.count(of: .unsent(.tlsRefused)) + answers.count(of: .unsent(.unreachable)) == 10)
@@ -121,9 +121,9 @@ struct UnreachableLaneTests {
         script.onRequest = { _ in [] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .milliseconds(200)
-            $0.provenAfter = .milliseconds(100)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .milliseconds(200)
+            $0.limits.provenAfter = .milliseconds(100)
         }
         bench.submit(0..<10)
         bench.submit(10..<500, ticket: 2)
@@ -142,8 +142,8 @@ struct UnreachableLaneTests {
         script.onRequest = { _ in [] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(1)
+            $0.limits.connectionsMax = 1
+            $0.times.requestDeadline = .seconds(1)
             $0.unreachableAfter = .seconds(10)
         }
         bench.submit(0..<300)
