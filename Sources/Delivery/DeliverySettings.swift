@@ -7,25 +7,21 @@ package struct DeliverySettings: Sendable {
     package var dispatcher: DispatcherSettings
     package var suspicion: SuspicionRule
     /// The time between two rounds that judge suspicions and sweep rows past their retention.
-    package var upkeepEvery: Duration
-    /// The number of registration ids that one slice reads.
-    package var sliceIDsMax: Int
+    package var upkeepEvery: Duration = .seconds(15)
+    package var sliceIDsMax = 20_000
     /// The number of messages that one process plans at once.
-    package var plannersMax: Int
+    package var plannersMax = 3
     /// Pushes in a parcel: the unit of leasing and settling. Larger repeats more after a crash, smaller commits more.
     package var parcelMembersMax: Int
     /// The time that a refused credential blocks its lane before one more try.
-    package var credentialBlock: Duration
+    package var credentialBlock: Duration = .seconds(60)
     package var retention: Retention
 
     package init(
-        dispatcher: DispatcherSettings, suspicion: SuspicionRule,
-        upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, plannersMax: Int = 3,
-        parcelMembersMax: Int, credentialBlock: Duration = .seconds(60), retention: Retention
+        dispatcher: DispatcherSettings, suspicion: SuspicionRule, parcelMembersMax: Int, retention: Retention
     ) {
-        precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax && plannersMax > 0)
-        (self.dispatcher, self.suspicion, self.upkeepEvery) = (dispatcher, suspicion, upkeepEvery)
-        (self.sliceIDsMax, self.plannersMax, self.parcelMembersMax) = (sliceIDsMax, plannersMax, parcelMembersMax)
-        (self.credentialBlock, self.retention) = (credentialBlock, retention)
+        precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax)
+        (self.dispatcher, self.suspicion) = (dispatcher, suspicion)
+        (self.parcelMembersMax, self.retention) = (parcelMembersMax, retention)
     }
 }

@@ -18,7 +18,7 @@ extension Dispatcher {
     /// Applies a provider's answers to their lane's circuit breaker. If it opens, pushes without a stream come back.
     /// That costs no attempt and frees the process's bounds for other lanes (P7).
     mutating func apply(_ lease: AnsweredLease, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        guard let place = placeOfRun(lease.name), let key = runs.states[place].lane else { return }
+        guard let place = runs.place(of: lease.name), let key = runs.states[place].lane else { return }
         let answers = LaneAnswers(accepted: lease.accepted.count, others: lease.others)
         let (lane, message) = (lanes.place(of: key), runs.states[place].run.parcel.message)
         let (leasedAt, entropy) = (runs.states[place].run.leasedAtMonotonic, runs.states[place].run.entropy)

@@ -2,8 +2,6 @@ import Basis
 import Model
 
 extension Dispatcher {
-    func placeOfRun(_ name: LeaseName) -> Int? { runs.place(of: name) }
-
     func placeOfRoute(_ serviceRoute: ServiceRoute) -> Int? {
         routes.firstIndex { $0.ready.serviceRoute == serviceRoute }
     }
@@ -107,7 +105,7 @@ extension Dispatcher {
     ) {
         let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
         // A restored database hands out the same lease twice: the run in hand lost its parcel.
-        if let place = placeOfRun(name) { abandon(place, &actions) }
+        if let place = runs.place(of: name) { abandon(place, &actions) }
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
@@ -136,7 +134,7 @@ extension Dispatcher {
     private mutating func handBack(
         _ positions: ArraySlice<Int32>, of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
     ) {
-        guard let place = placeOfRun(name) else { return }
+        guard let place = runs.place(of: name) else { return }
         for position in positions {
             if isUnread {
                 runs[place].run.handBackUnread(Int(position), now)

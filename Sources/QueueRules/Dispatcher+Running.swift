@@ -3,7 +3,7 @@ import Basis
 extension Dispatcher {
     mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant) {
         // A late answer to a lease that ended is dropped: its parcel is accounted for elsewhere.
-        guard let place = placeOfRun(lease.name) else { return }
+        guard let place = runs.place(of: lease.name) else { return }
         let open = runs[place].run.openCount
         for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
         for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
@@ -18,7 +18,7 @@ extension Dispatcher {
     mutating func noteSettled(
         _ name: LeaseName, _ reply: SettleReply, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        guard let place = placeOfRun(name) else { return }
+        guard let place = runs.place(of: name) else { return }
         runs[place].settleAgainAt = nil
         runs[place].verdictsDone = false
         runs[place].settleAt = now + settings.settleEvery
@@ -30,7 +30,7 @@ extension Dispatcher {
     }
 
     mutating func noteSettleFailed(_ lease: UnsettledLease, _ now: MonotonicInstant) {
-        guard let place = placeOfRun(lease.name) else { return }
+        guard let place = runs.place(of: lease.name) else { return }
         if lease.verdictsDone { runs[place].verdictsDone = true }
         if lease.isRefused { runs[place].run.noteSettleRefused() }
         runs[place].settleAgainAt = now + settings.storePause
@@ -39,7 +39,7 @@ extension Dispatcher {
     mutating func noteRenewed(
         _ name: LeaseName, _ stillLeased: Bool, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        guard let place = placeOfRun(name), let startedAt = runs[place].renewStartedAt else { return }
+        guard let place = runs.place(of: name), let startedAt = runs[place].renewStartedAt else { return }
         runs[place].renewStartedAt = nil
         guard stillLeased else {
             // A settle in flight may have finished the parcel, or will meet the same fence.
@@ -58,14 +58,9 @@ extension Dispatcher {
     }
 
     mutating func noteRenewFailed(_ name: LeaseName, _ now: MonotonicInstant) {
-        guard let place = placeOfRun(name) else { return }
+        guard let place = runs.place(of: name) else { return }
         runs[place].renewStartedAt = nil
         runs[place].renewAt = now + settings.storePause
-    }
-
-    mutating func startDraining(_ actions: inout [DispatchAction]) {
-        isDraining = true
-        withdrawAll(&actions)
     }
 
     /// Takes back the pushes of every parcel that have no stream yet.
@@ -78,9 +73,12 @@ extension Dispatcher {
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         passHealth(now, &actions)
         let due = runs.takeDue(now)
-        for name in due { endIfOverdue(name, now, &actions) }
+        // Without an answer from the database until the lease's end, the parcel is no longer ours (rule 12).
         for name in due {
-            guard let place = placeOfRun(name) else { continue }
+            if let place = runs.place(of: name), runs[place].leaseEnd <= now { abandon(place, &actions) }
+        }
+        for name in due {
+            guard let place = runs.place(of: name) else { continue }
             settleIfDue(place, now, &actions)
             renewIfDue(place, now, &actions)
         }
@@ -97,11 +95,6 @@ extension Dispatcher {
             reportedDrained = true
             actions.append(.drained)
         }
-    }
-
-    /// Without an answer from the database until the lease's end, the parcel is no longer ours (rule 12).
-    private mutating func endIfOverdue(_ name: LeaseName, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        if let place = placeOfRun(name), runs[place].leaseEnd <= now { abandon(place, &actions) }
     }
 
     private mutating func settleIfDue(_ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {

@@ -30,6 +30,7 @@ package struct Dispatcher: Sendable {
     var lanesWithLess: [LaneKey?] = []
 
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
+        settings.check()
         self.settings = settings
         lanes = LaneTable(signalsMin: settings.laneSignalsMin)
         pollAt = now
@@ -81,7 +82,8 @@ package struct Dispatcher: Sendable {
         case .timer:
             break
         case .drain:
-            startDraining(&actions)
+            isDraining = true
+            withdrawAll(&actions)
         }
         advance(now, &actions)
         return actions

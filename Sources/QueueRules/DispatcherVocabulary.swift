@@ -36,63 +36,51 @@ package struct DispatcherSettings: Equatable, Sendable {
     /// How long a request may wait for its answer, once it has a stream.
     package var requestDeadline: Duration
     /// How often slow parcels settle at least. Bounds what a crash may send again (P4).
-    package var settleEvery: Duration
+    package var settleEvery: Duration = .seconds(1)
     /// How often to poll: a safety net under signals and notifications.
-    package var pollEvery: Duration
+    package var pollEvery: Duration = .seconds(1)
     /// The pause after a failed call to the database.
-    package var storePause: Duration
+    package var storePause: Duration = .milliseconds(500)
     /// Members leased for one lane and not settled yet. Enough to keep every stream of every connection busy.
-    package var laneMembersMax: Int
+    package var laneMembersMax = 20_000
     /// The same over all lanes: bounds this process's memory (P8).
-    package var membersMax: Int
+    package var membersMax = 100_000
     /// Parcels leased for one lane and not settled yet. Bounds what a lease costs beside its members, above all its
     /// message.
-    package var laneParcelsMax: Int
+    package var laneParcelsMax = 1_000
     /// The same over all lanes, for lanes that hold members.
-    package var parcelsMax: Int
+    package var parcelsMax = 4_000
     /// Members leased on top of `membersMax`, for lanes that hold none yet: whatever slow lanes hold, another lane gets
     /// a parcel.
-    package var membersReserve: Int
+    package var membersReserve = 50_000
     /// Transactional members leased on top of `laneMembersMax` and `laneParcelsMax`, however much else a lane holds. A
     /// parcel has at least one member, so this bounds their parcels too.
-    package var laneUrgentMax: Int
+    package var laneUrgentMax = 1_000
     /// The same over all lanes, on top of `membersMax` with its reserve, and of `parcelsMax`.
-    package var urgentMax: Int
+    package var urgentMax = 10_000
     /// Calls for parcels in flight at once. The parcels that they bring may exceed all bounds.
-    package var leasesMax: Int
-    /// How many small parcels one call may bring.
-    package var leaseGroup: LeaseGroup
+    package var leasesMax = 16
+    package var leaseGroup = LeaseGroup.standard
     /// How long, and how many, routes without work are remembered after a direct message.
     package var cutRoutesKept: Duration = .seconds(600)
-    package var cutRoutesMax: Int = 256
+    package var cutRoutesMax = 256
     /// How long quarantined parcels may keep everything else waiting.
-    package var quarantineWindow: Duration
+    package var quarantineWindow: Duration = .seconds(5)
     /// The shortest time between two quarantines.
-    package var quarantineInterval: Duration
+    package var quarantineInterval: Duration = .seconds(30)
     /// The throttle signals that open a lane's breaker, if they are most of the latest answers.
-    package var laneSignalsMin: Int = 128
-    package var retry: RetryPolicy
+    package var laneSignalsMin = 128
+    package var retry = RetryPolicy()
 
-    package init(
-        leaseLength: Duration, requestDeadline: Duration,
-        settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
-        storePause: Duration = .milliseconds(500),
-        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, laneParcelsMax: Int = 1_000, parcelsMax: Int = 4_000,
-        membersReserve: Int = 50_000, laneUrgentMax: Int = 1_000, urgentMax: Int = 10_000, leasesMax: Int = 16,
-        leaseGroup: LeaseGroup = .standard, quarantineWindow: Duration = .seconds(5),
-        quarantineInterval: Duration = .seconds(30),
-        retry: RetryPolicy = RetryPolicy()
-    ) {
+    package init(leaseLength: Duration, requestDeadline: Duration) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
+        (self.leaseLength, self.requestDeadline) = (leaseLength, requestDeadline)
+    }
+
+    func check() {
         precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
         precondition(laneParcelsMax > 0 && parcelsMax >= laneParcelsMax)
         precondition(laneUrgentMax > 0 && urgentMax >= laneUrgentMax)
-        (self.leaseLength, self.requestDeadline, self.settleEvery) = (leaseLength, requestDeadline, settleEvery)
-        (self.pollEvery, self.storePause, self.laneMembersMax) = (pollEvery, storePause, laneMembersMax)
-        (self.membersMax, self.laneParcelsMax, self.parcelsMax) = (membersMax, laneParcelsMax, parcelsMax)
-        (self.membersReserve, self.laneUrgentMax, self.urgentMax) = (membersReserve, laneUrgentMax, urgentMax)
-        (self.leasesMax, self.leaseGroup, self.quarantineWindow) = (leasesMax, leaseGroup, quarantineWindow)
-        (self.quarantineInterval, self.retry) = (quarantineInterval, retry)
     }
 }
 

@@ -7,9 +7,17 @@ import QueueRules
 struct DispatcherBench {
     static let lane = LaneKey(CredentialID(1))
     static let exit = LaneTarget(lane, PushTarget(.apns, "com.example.app"))
-    static let settings = DispatcherSettings(
-        leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
-        storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8, membersReserve: 0)
+    static let settings = bounded(laneMembersMax: 5, membersMax: 8, membersReserve: 0, pollEvery: .seconds(5))
+
+    static func bounded(
+        laneMembersMax: Int, membersMax: Int, membersReserve: Int, pollEvery: Duration = .seconds(1)
+    ) -> DispatcherSettings {
+        var settings = usual
+        settings.pollEvery = pollEvery
+        (settings.laneMembersMax, settings.membersMax) = (laneMembersMax, membersMax)
+        settings.membersReserve = membersReserve
+        return settings
+    }
 
     /// The limits used in production.
     static let usual = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))

@@ -257,9 +257,7 @@ struct DispatcherBoundsTests {
 
     @Test("leaves every idle lane room for a parcel, however much slow lanes hold")
     func slowLanes() {
-        let settings = DispatcherSettings(
-            leaseLength: .seconds(60), requestDeadline: .seconds(20), laneMembersMax: 20, membersMax: 40,
-            membersReserve: 20)
+        let settings = DispatcherBench.bounded(laneMembersMax: 20, membersMax: 40, membersReserve: 20)
         var bench = DispatcherBench(settings: settings)
         for number in Int64(1)...6 {
             let lane = LaneKey(CredentialID(number))

@@ -171,15 +171,20 @@ package struct WorldPlan: Sendable {
         let lease = random.pick([15, 60])
         let laneMembersMax = random.pick([1, 10, 1_000])
         var settings = DispatcherSettings(
-            leaseLength: .seconds(lease), requestDeadline: .seconds(random.pick([2, lease / 3])),
-            settleEvery: .milliseconds(random.pick([50, 1_000])), pollEvery: .seconds(random.pick([1, 5])),
-            storePause: .milliseconds(500), laneMembersMax: laneMembersMax,
-            membersMax: laneMembersMax * random.pick([1, 3]), laneParcelsMax: min(laneMembersMax, 20),
-            parcelsMax: min(laneMembersMax, 20) * 2, membersReserve: laneMembersMax,
-            laneUrgentMax: max(1, laneMembersMax / 10), urgentMax: laneMembersMax, leasesMax: 4,
-            leaseGroup: LeaseGroup(parcelsMax: min(laneMembersMax, 64), membersMax: laneMembersMax),
-            retry: RetryPolicy(
-                ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60]))))
+            leaseLength: .seconds(lease), requestDeadline: .seconds(random.pick([2, lease / 3])))
+        settings.settleEvery = .milliseconds(random.pick([50, 1_000]))
+        settings.pollEvery = .seconds(random.pick([1, 5]))
+        settings.laneMembersMax = laneMembersMax
+        settings.membersMax = laneMembersMax * random.pick([1, 3])
+        settings.laneParcelsMax = min(laneMembersMax, 20)
+        settings.parcelsMax = min(laneMembersMax, 20) * 2
+        settings.membersReserve = laneMembersMax
+        settings.laneUrgentMax = max(1, laneMembersMax / 10)
+        settings.urgentMax = laneMembersMax
+        settings.leasesMax = 4
+        settings.leaseGroup = LeaseGroup(parcelsMax: min(laneMembersMax, 64), membersMax: laneMembersMax)
+        settings.retry = RetryPolicy(
+            ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60])))
         settings.laneSignalsMin = ThrottleSignals.signalsMin
         return settings
     }
