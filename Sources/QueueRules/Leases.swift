@@ -203,13 +203,12 @@ package struct Remainder: Equatable, Sendable {
     /// does so.
     package let isCounted: Bool
     /// In rising order.
-    package let members: [RegistrationID]
+    package internal(set) var members: [RegistrationID]
 
     package init(
         route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
         retrySpent: Duration, answerLost: Bool, cause: WaitCause, origin: OriginRejection? = nil,
-        isCounted: Bool = true,
-        members: [RegistrationID]
+        isCounted: Bool = true, members: [RegistrationID] = []
     ) {
         (self.route, self.dueAfter, self.dueAt, self.attempt, self.lapses) = (route, dueAfter, dueAt, attempt, lapses)
         (self.retrySpent, self.answerLost, self.cause, self.origin) = (retrySpent, answerLost, cause, origin)

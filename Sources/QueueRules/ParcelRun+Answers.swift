@@ -49,7 +49,8 @@ extension ParcelRun {
         case .message:
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .ours:
-            noteOurFault(rejection.reason)
+            let alarm = ParcelAlarm.ourFault(reason: rejection.reason)
+            if !alarms.contains(alarm) { alarms.append(alarm) }
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .credential:
             postpone(position, after: nil, .credentialRefused, now)
@@ -181,7 +182,7 @@ extension ParcelRun {
             let terminalStatus = TerminalStatus.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
             return end(position, terminalStatus, isTried: attempt > parcel.attempt)
         }
-        let key = RemainderTally.Key(
+        let key = Remainder(
             route: route, dueAfter: dueAfter, dueAt: dueAt, attempt: attempt, lapses: lapses, retrySpent: spent,
             answerLost: answerLost, cause: cause, origin: origin, isCounted: isCounted)
         remainders.add(parcel.members[position].registration, to: key)
@@ -216,11 +217,6 @@ extension ParcelRun {
             GuardedVerdict(
                 registration: member.registration, generation: member.generation,
                 route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf))
-    }
-
-    private mutating func noteOurFault(_ reason: String) {
-        let alarm = ParcelAlarm.ourFault(reason: reason)
-        if !alarms.contains(alarm) { alarms.append(alarm) }
     }
 
     package mutating func takeAlarms() -> [ParcelAlarm] {

@@ -100,11 +100,8 @@ struct TerminalMembers: Equatable, Sendable {
 
 extension TerminalMembers.Group {
     fileprivate func isBefore(_ other: Self) -> Bool {
-        if terminalStatus.state != other.terminalStatus.state {
-            return terminalStatus.state.rawValue < other.terminalStatus.state.rawValue
-        }
-        return terminalStatus.reason == other.terminalStatus.reason
-            ? attempts < other.attempts : terminalStatus.reason < other.terminalStatus.reason
+        terminalStatus == other.terminalStatus
+            ? attempts < other.attempts : terminalStatus.isBefore(other.terminalStatus)
     }
 }
 

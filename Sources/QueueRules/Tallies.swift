@@ -16,53 +16,34 @@ struct TerminalTally: Equatable, Sendable {
 
     /// The counts in the order in which the rows are locked: by state, then reason.
     func inOrder() -> [TerminalCount] {
-        counts.sorted { left, right in
-            left.terminalStatus.state == right.terminalStatus.state
-                ? left.terminalStatus.reason < right.terminalStatus.reason
-                : left.terminalStatus.state.rawValue < right.terminalStatus.state.rawValue
-        }
+        counts.sorted { $0.terminalStatus.isBefore($1.terminalStatus) }
+    }
+}
+
+extension TerminalStatus {
+    func isBefore(_ other: TerminalStatus) -> Bool {
+        (state.rawValue, reason) < (other.state.rawValue, other.reason)
     }
 }
 
 /// Members that go on in new parcels, grouped by everything that those parcels have in common.
 struct RemainderTally: Equatable, Sendable {
-    struct Key: Equatable, Sendable {
-        let route: RouteID
-        let dueAfter: Duration
-        let dueAt: WallInstant?
-        let attempt: Int16
-        let lapses: Int16
-        let retrySpent: Duration
-        let answerLost: Bool
-        let cause: WaitCause
-        let origin: OriginRejection?
-        let isCounted: Bool
-    }
+    /// Without their members.
+    private var groups: [Remainder] = []
+    private var members: [[RegistrationID]] = []
 
-    private var groups: [(key: Key, members: [RegistrationID])] = []
-
-    var isEmpty: Bool { groups.isEmpty }
-
-    mutating func add(_ member: RegistrationID, to key: Key) {
-        for place in groups.indices where groups[place].key == key {
-            groups[place].members.append(member)
-            return
-        }
-        groups.append((key, [member]))
+    mutating func add(_ member: RegistrationID, to group: Remainder) {
+        if let place = groups.firstIndex(of: group) { return members[place].append(member) }
+        groups.append(group)
+        members.append([member])
     }
 
     /// Sorted, because answers come in any order and parcels list members in rising order.
     func remainders() -> [Remainder] {
-        groups.map { group in
-            Remainder(
-                route: group.key.route, dueAfter: group.key.dueAfter, dueAt: group.key.dueAt,
-                attempt: group.key.attempt, lapses: group.key.lapses, retrySpent: group.key.retrySpent,
-                answerLost: group.key.answerLost, cause: group.key.cause, origin: group.key.origin,
-                isCounted: group.key.isCounted, members: group.members.sorted())
+        zip(groups, members).map { group, members in
+            var remainder = group
+            remainder.members = members.sorted()
+            return remainder
         }
-    }
-
-    static func == (left: RemainderTally, right: RemainderTally) -> Bool {
-        left.groups.elementsEqual(right.groups) { $0.key == $1.key && $0.members == $1.members }
     }
 }
