@@ -14,15 +14,18 @@ extension DeliveryEngine {
             return
         }
         outstandingParcels[parcel.name]?.answersOutstanding = parcel.positions.count
-        guard encodingQueues[queueKey, default: EncodingQueue()].add(parcel) else { return }
+        encodingQueues[queueKey, default: BatchQueue(batchesMax: 1, entriesMax: 1)].add(parcel)
         Task { await makePushes(of: queueKey) }
     }
 
     /// Encodes parcels one after the other, and hands each to its lane before the next is encoded. So the pushes due
     /// longest leave first, and of two pushes to one device the one with the newer badge comes last.
     private func makePushes(of queueKey: EncodingQueueKey) async {
-        while let parcel = encodingQueues[queueKey]?.take() { await makePushes(of: parcel) }
-        encodingQueues[queueKey] = nil
+        while let parcel = encodingQueues[queueKey]?.take() {
+            await makePushes(of: parcel[0])
+            encodingQueues[queueKey]?.end()
+        }
+        if encodingQueues[queueKey]?.isIdle == true { encodingQueues[queueKey] = nil }
     }
 
     /// Encodes off this actor, so that other lanes' answers are not kept waiting.
@@ -32,7 +35,7 @@ extension DeliveryEngine {
         guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
         guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
-        guard !refusesTopic(of: out.serviceRoute, on: parcel.exit.lane) else {
+        guard !dispatcher.refusesTopic(of: out.serviceRoute, on: parcel.exit.lane) else {
             return handBack(name, parcel.positions)
         }
         guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
@@ -126,7 +129,8 @@ extension DeliveryEngine {
         else { preconditionFailure("only pushes that a provider encoded are answered") }
         let reading = AnswerReading(
             delivery.batch, of: provider, pushType: message.pushType,
-            laneIsProven: isProven(out.lane), now: Clocks.wallNow(), &reasonNames)
+            laneIsProven: dispatcher.isProven(out.lane, now: Clocks.monotonicNow()), now: Clocks.wallNow(),
+            &reasonNames)
         noteProof(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount)
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
         for consequence in reading.consequences {

@@ -36,7 +36,7 @@ extension DeliveryEngine {
             case .drained: noteDrained()
             }
         }
-        if waitsChanged { lanes.report(waits: waits) }
+        if waitsChanged { lanes.report(waits: dispatcher.waits) }
         settle(settles)
         renew(renewals)
         resolve(unresolved)
@@ -86,7 +86,7 @@ extension DeliveryEngine {
 
     /// Reads pauses, cancels and rates from the rows, in case a notification was missed.
     private func takeStops() async throws(StoreFault) {
-        let running = runningMessages
+        let running = dispatcher.runningMessages
         guard !running.isEmpty else { return }
         let stopped = try await stores.messages.stopped(among: running)
         if !stopped.isEmpty { take(.stopped(stopped)) }

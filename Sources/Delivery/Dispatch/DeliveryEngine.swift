@@ -18,14 +18,15 @@ package actor DeliveryEngine {
     let lanes: LanePool
     let steps: (any StepListener)?
     let log: Logger
-    private var dispatcher: Dispatcher
+    private(set) var dispatcher: Dispatcher
     /// Parcels whose pushes are in flight, by lease; looked up, never iterated.
     var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
     /// The settles on their way, by app; looked up, never iterated.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
     let cutEnds = CutEnds()
-    var encodingQueues: [EncodingQueueKey: EncodingQueue<EncodingJob>] = [:]
+    /// The pushes being encoded; looked up, never iterated.
+    var encodingQueues: [EncodingQueueKey: BatchQueue<EncodingJob>] = [:]
     /// The route after which the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
@@ -89,22 +90,9 @@ package actor DeliveryEngine {
         dispatcher.admit(cut, demands, now: Clocks.monotonicNow())
     }
 
-    var runningMessages: [MessageID] { dispatcher.runningMessages }
-
-    /// The lanes that wait, and what they wait for.
-    var waits: [LaneWait] { dispatcher.waits }
-
-    func refusesTopic(of route: ServiceRoute, on lane: LaneKey) -> Bool {
-        dispatcher.refusesTopic(of: route, on: lane)
-    }
-
-    func isProven(_ lane: LaneKey) -> Bool { dispatcher.isProven(lane, now: Clocks.monotonicNow()) }
-
     func noteProof(_ lane: LaneKey, accepted: Int, notFound: Int) {
         dispatcher.noteProof(lane, accepted: accepted, notFound: notFound, now: Clocks.monotonicNow())
     }
-
-    func isKnown(_ name: LeaseName) -> Bool { outstandingParcels[name] != nil }
 
     func noteDrained() {
         drained = true
