@@ -1,88 +1,78 @@
 /// The members that the sender's `fcm` object may have. Keys that are not listed pass: Google may know more tomorrow.
 /// Source: "FCM HTTP v1 API", REST resource projects.messages; "Web Notifications API" for `webpush.notification`.
 enum FCMMessageKeys {
-    static let message: [FCMField] = [
-        FCMField("notification", .message(notification)), FCMField("data", .strings(.appData)),
-        FCMField("android", .message(android)), FCMField("apns", .message(apns)),
-        FCMField("webpush", .message(webpush)), FCMField("fcm_options", .message([label])),
-        // The audience decides the targets of a message, and FCM assigns its name.
-        FCMField("token", .reserved), FCMField("topic", .reserved), FCMField("condition", .reserved),
-        FCMField("fid", .reserved), FCMField("name", .reserved),
-        // Members of the request around a message, which the gateway writes.
-        FCMField("validate_only", .reserved), FCMField("message", .reserved),
-    ]
+    static let message: [FCMField] =
+        // The audience decides the targets of a message, and FCM assigns its name. The last two are members of the
+        // request around a message, which the gateway writes.
+        fields(.reserved, "token", "topic", "condition", "fid", "name", "validate_only", "message") + [
+            FCMField("notification", .message(notification)), FCMField("data", .strings(.appData)),
+            FCMField("android", .message(android)), FCMField("apns", .message(apns)),
+            FCMField("webpush", .message(webpush)), FCMField("fcm_options", .message([label])),
+        ]
 
-    private static let notification: [FCMField] = [
-        FCMField("title", .string), FCMField("body", .string), FCMField("image", .url(isSecure: true)),
-    ]
+    private static let notification = fields(.string, "title", "body") + fields(.url(isSecure: true), "image")
 
     private static let label = FCMField("analytics_label", .analyticsLabel)
 
-    private static let android: [FCMField] = [
-        FCMField("collapse_key", .string),
-        // Lower case is accepted too.
-        FCMField("priority", .names(["NORMAL", "HIGH", "normal", "high"])),
-        FCMField("ttl", .timeToLive), FCMField("restricted_package_name", .string),
-        FCMField("data", .strings(.appData)), FCMField("notification", .message(androidNotification)),
-        FCMField("fcm_options", .message([label])), FCMField("direct_boot_ok", .bool),
-        FCMField("bandwidth_constrained_ok", .bool), FCMField("restricted_satellite_ok", .bool),
-    ]
+    private static let android: [FCMField] =
+        fields(.string, "collapse_key", "restricted_package_name")
+        + fields(.bool, "direct_boot_ok", "bandwidth_constrained_ok", "restricted_satellite_ok") + [
+            // Lower case is accepted too.
+            FCMField("priority", .names(["NORMAL", "HIGH", "normal", "high"])), FCMField("ttl", .timeToLive),
+            FCMField("data", .strings(.appData)), FCMField("notification", .message(androidNotification)),
+            FCMField("fcm_options", .message([label])),
+        ]
 
-    static let androidNotification: [FCMField] = [
-        FCMField("title", .string), FCMField("body", .string), FCMField("icon", .string),
-        FCMField("color", .color), FCMField("sound", .string), FCMField("tag", .string),
-        FCMField("click_action", .string),
-        FCMField("body_loc_key", .string), FCMField("body_loc_args", .list(.string)),
-        FCMField("title_loc_key", .string), FCMField("title_loc_args", .list(.string)),
-        FCMField("channel_id", .string), FCMField("ticker", .string),
-        FCMField("sticky", .bool), FCMField("event_time", .timestamp), FCMField("local_only", .bool),
-        FCMField(
-            "notification_priority",
-            .names([
-                "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT", "PRIORITY_HIGH",
-                "PRIORITY_MAX",
-            ])),
-        FCMField("default_sound", .bool), FCMField("default_vibrate_timings", .bool),
-        FCMField("default_light_settings", .bool), FCMField("vibrate_timings", .list(.duration)),
-        FCMField("visibility", .names(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"])),
-        FCMField("notification_count", .count), FCMField("light_settings", .complete(lightSettings)),
-        FCMField("image", .url(isSecure: false)), FCMField("bypass_proxy_notification", .bool),
-        FCMField("proxy", .names(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"])),
-    ]
+    private static let androidNotification: [FCMField] =
+        fields(
+            .string, "title", "body", "icon", "sound", "tag", "click_action", "body_loc_key", "title_loc_key",
+            "channel_id", "ticker")
+        + fields(.list(.string), "body_loc_args", "title_loc_args")
+        + fields(
+            .bool, "sticky", "local_only", "default_sound", "default_vibrate_timings", "default_light_settings",
+            "bypass_proxy_notification") + [
+            FCMField("color", .color), FCMField("event_time", .timestamp),
+            FCMField("vibrate_timings", .list(.duration)), FCMField("notification_count", .count),
+            FCMField("light_settings", .complete(lightSettings)), FCMField("image", .url(isSecure: false)),
+            names(
+                "notification_priority", "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT",
+                "PRIORITY_HIGH", "PRIORITY_MAX"),
+            names("visibility", "VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"),
+            names("proxy", "PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"),
+        ]
 
-    private static let lightSettings: [FCMField] = [
-        FCMField("color", .complete(["red", "green", "blue", "alpha"].map { FCMField($0, .fraction) })),
-        FCMField("light_on_duration", .duration), FCMField("light_off_duration", .duration),
-    ]
+    private static let lightSettings =
+        fields(.complete(fields(.fraction, "red", "green", "blue", "alpha")), "color")
+        + fields(.duration, "light_on_duration", "light_off_duration")
 
-    private static let apns: [FCMField] = [
-        FCMField("headers", .strings(.apnsHeaders)),
+    private static let apns = [
+        FCMField("headers", .strings(.apnsHeaders)), FCMField("live_activity_token", .string),
         FCMField("payload", .members([FCMField("aps", .members(aps))])),
         FCMField("fcm_options", .message([label, FCMField("image", .url(isSecure: false))])),
-        FCMField("live_activity_token", .string),
     ]
 
     /// The members that the common part has too. Apple judges the others. A message sent to APNs directly has them
     /// checked in that module.
-    private static let aps: [FCMField] = [
-        FCMField("alert", .stringOrObject), FCMField("sound", .stringOrObject), FCMField("badge", .count),
-    ]
+    private static let aps = fields(.stringOrObject, "alert", "sound") + fields(.count, "badge")
 
-    private static let webpush: [FCMField] = [
+    private static let webpush = [
         FCMField("headers", .strings(.webPushHeaders)), FCMField("data", .strings(.appData)),
         FCMField("notification", .members(webNotification)),
         FCMField("fcm_options", .message([label, FCMField("link", .url(isSecure: true))])),
     ]
 
-    private static let webNotification: [FCMField] = [
-        FCMField("title", .string), FCMField("body", .string), FCMField("icon", .string), FCMField("badge", .string),
-        FCMField("image", .string), FCMField("dir", .names(["auto", "ltr", "rtl"])), FCMField("lang", .string),
-        FCMField("tag", .string), FCMField("renotify", .bool), FCMField("requireInteraction", .bool),
-        FCMField("silent", .bool), FCMField("timestamp", .number), FCMField("vibrate", .list(.count)),
-        FCMField(
-            "actions",
-            .list(.members([FCMField("action", .string), FCMField("title", .string), FCMField("icon", .string)]))),
-    ]
+    private static let webNotification: [FCMField] =
+        fields(.string, "title", "body", "icon", "badge", "image", "lang", "tag")
+        + fields(.bool, "renotify", "requireInteraction", "silent") + [
+            names("dir", "auto", "ltr", "rtl"), FCMField("timestamp", .number), FCMField("vibrate", .list(.count)),
+            FCMField("actions", .list(.members(fields(.string, "action", "title", "icon")))),
+        ]
+
+    private static func fields(_ shape: FCMShape, _ names: String...) -> [FCMField] {
+        names.map { FCMField($0, shape) }
+    }
+
+    private static func names(_ name: String, _ values: String...) -> FCMField { FCMField(name, .names(values)) }
 }
 
 struct FCMField: Equatable, Sendable {

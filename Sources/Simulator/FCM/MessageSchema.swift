@@ -47,73 +47,66 @@ struct SchemaField: Sendable {
 }
 
 enum MessageSchema {
-    static let request: [SchemaField] = [
-        SchemaField("validate_only", .boolean), SchemaField("message", .message(message)),
-    ]
+    static let request = fields(.boolean, "validate_only") + fields(.message(message), "message")
 
     private static let label = SchemaField("analytics_label", .textAs(.analyticsLabel))
 
-    static let message: [SchemaField] = [
-        SchemaField("name", .text), SchemaField("data", .stringMap),
-        SchemaField("notification", .message(notification)), SchemaField("android", .message(android)),
-        SchemaField("webpush", .message(webpush)), SchemaField("apns", .message(apns)),
-        SchemaField("fcm_options", .message([label])), SchemaField("token", .text), SchemaField("fid", .text),
-        SchemaField("topic", .textAs(.topic)), SchemaField("condition", .text),
-    ]
+    static let message: [SchemaField] =
+        fields(.text, "name", "token", "fid", "condition") + [
+            SchemaField("data", .stringMap), SchemaField("notification", .message(notification)),
+            SchemaField("android", .message(android)), SchemaField("webpush", .message(webpush)),
+            SchemaField("apns", .message(apns)), SchemaField("fcm_options", .message([label])),
+            SchemaField("topic", .textAs(.topic)),
+        ]
 
-    private static let notification: [SchemaField] = [
-        SchemaField("title", .text), SchemaField("body", .text), SchemaField("image", .text),
-    ]
+    private static let notification = fields(.text, "title", "body", "image")
 
-    private static let android: [SchemaField] = [
-        SchemaField("collapse_key", .text), SchemaField("priority", .choice(["NORMAL", "HIGH"], lenient: true)),
-        SchemaField("ttl", .duration), SchemaField("restricted_package_name", .text),
-        SchemaField("data", .stringMap), SchemaField("notification", .message(androidNotification)),
-        SchemaField("fcm_options", .message([label])), SchemaField("direct_boot_ok", .boolean),
-        SchemaField("bandwidth_constrained_ok", .boolean), SchemaField("restricted_satellite_ok", .boolean),
-    ]
+    private static let android: [SchemaField] =
+        fields(.text, "collapse_key", "restricted_package_name")
+        + fields(.boolean, "direct_boot_ok", "bandwidth_constrained_ok", "restricted_satellite_ok") + [
+            SchemaField("priority", .choice(["NORMAL", "HIGH"], lenient: true)), SchemaField("ttl", .duration),
+            SchemaField("data", .stringMap), SchemaField("notification", .message(androidNotification)),
+            SchemaField("fcm_options", .message([label])),
+        ]
 
-    private static let androidNotification: [SchemaField] = [
-        SchemaField("title", .text), SchemaField("body", .text), SchemaField("icon", .text),
-        SchemaField("color", .textAs(.color)), SchemaField("sound", .text), SchemaField("tag", .text),
-        SchemaField("click_action", .text), SchemaField("body_loc_key", .text),
-        SchemaField("body_loc_args", .list(.text)), SchemaField("title_loc_key", .text),
-        SchemaField("title_loc_args", .list(.text)), SchemaField("channel_id", .text),
-        SchemaField("ticker", .text), SchemaField("sticky", .boolean), SchemaField("event_time", .timestamp),
-        SchemaField("local_only", .boolean),
-        SchemaField(
-            "notification_priority",
-            .choice(
-                [
-                    "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT", "PRIORITY_HIGH",
-                    "PRIORITY_MAX",
-                ], lenient: false)),
-        SchemaField("default_sound", .boolean), SchemaField("default_vibrate_timings", .boolean),
-        SchemaField("default_light_settings", .boolean), SchemaField("vibrate_timings", .list(.duration)),
-        SchemaField("visibility", .choice(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"], lenient: false)),
-        SchemaField("notification_count", .int32), SchemaField("light_settings", .message(lightSettings)),
-        SchemaField("image", .text), SchemaField("bypass_proxy_notification", .boolean),
-        SchemaField("proxy", .choice(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"], lenient: false)),
-    ]
+    private static let androidNotification: [SchemaField] =
+        fields(
+            .text, "title", "body", "icon", "sound", "tag", "click_action", "body_loc_key", "title_loc_key",
+            "channel_id", "ticker", "image")
+        + fields(.list(.text), "body_loc_args", "title_loc_args")
+        + fields(
+            .boolean, "sticky", "local_only", "default_sound", "default_vibrate_timings", "default_light_settings",
+            "bypass_proxy_notification") + [
+            SchemaField("color", .textAs(.color)), SchemaField("event_time", .timestamp),
+            SchemaField("vibrate_timings", .list(.duration)), SchemaField("notification_count", .int32),
+            SchemaField("light_settings", .message(lightSettings)),
+            choice(
+                "notification_priority", "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT",
+                "PRIORITY_HIGH", "PRIORITY_MAX"),
+            choice("visibility", "VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"),
+            choice("proxy", "PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"),
+        ]
 
-    private static let lightSettings: [SchemaField] = [
-        SchemaField(
-            "color",
-            .message([
-                SchemaField("red", .fraction), SchemaField("green", .fraction), SchemaField("blue", .fraction),
-                SchemaField("alpha", .fraction),
-            ])),
-        SchemaField("light_on_duration", .duration), SchemaField("light_off_duration", .duration),
-    ]
+    private static let lightSettings =
+        fields(.message(fields(.fraction, "red", "green", "blue", "alpha")), "color")
+        + fields(.duration, "light_on_duration", "light_off_duration")
 
-    private static let webpush: [SchemaField] = [
-        SchemaField("headers", .stringMap), SchemaField("data", .stringMap), SchemaField("notification", .object),
-        SchemaField("fcm_options", .message([SchemaField("link", .textAs(.httpsLink)), label])),
-    ]
+    private static let webpush: [SchemaField] =
+        fields(.stringMap, "headers", "data") + [
+            SchemaField("notification", .object),
+            SchemaField("fcm_options", .message([SchemaField("link", .textAs(.httpsLink)), label])),
+        ]
 
-    private static let apns: [SchemaField] = [
-        SchemaField("headers", .stringMap), SchemaField("payload", .object),
+    private static let apns = [
+        SchemaField("headers", .stringMap), SchemaField("payload", .object), SchemaField("live_activity_token", .text),
         SchemaField("fcm_options", .message([label, SchemaField("image", .text)])),
-        SchemaField("live_activity_token", .text),
     ]
+
+    private static func fields(_ kind: FieldKind, _ names: String...) -> [SchemaField] {
+        names.map { SchemaField($0, kind) }
+    }
+
+    private static func choice(_ name: String, _ values: String...) -> SchemaField {
+        SchemaField(name, .choice(values, lenient: false))
+    }
 }
