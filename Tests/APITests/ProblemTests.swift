@@ -61,7 +61,7 @@ struct ProblemTests {
     }
 
     private static let contentFaults: [ProviderFault] = [
-        .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65),
+        .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65, bytesMax: 64),
         .priorityNotAllowed(.background), .reservedKey(.root / "data" / "aps"),
         .notForType(.background, .root / "notification"), .notForType(.widgets, .root / "badge"), .nothingToShow,
         .missing(.liveActivity, .root / "apns" / "aps" / "content-state"), .badgeTwice,

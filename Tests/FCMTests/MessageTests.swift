@@ -214,7 +214,7 @@ struct MessageTests {
         for bad in ["", longest + "x", "a\nb", "a\u{7f}", " a", "a "] {
             #expect(
                 fault(MessageContent(notification: text, options: MessageOptions(collapseID: bad)))
-                    == .badCollapseID(bytes: bad.utf8.count))
+                    == .badCollapseID(bytes: bad.utf8.count, bytesMax: 64))
         }
     }
 

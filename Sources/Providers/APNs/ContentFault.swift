@@ -11,10 +11,6 @@ extension ProviderFault {
             "The APNs payload would have \(bytes) bytes; APNs takes at most \(bytesMax).")
     }
 
-    package static func badCollapseID(bytes: Int) -> ProviderFault {
-        badCollapseID(bytes: bytes, bytesMax: APNsLimits.collapseIDBytesMax)
-    }
-
     package static func priorityNotAllowed(_ type: PushType) -> ProviderFault {
         ProviderFault(
             "priority_not_allowed", at: .root / "options" / "priority",

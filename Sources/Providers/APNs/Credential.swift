@@ -101,10 +101,7 @@ struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
     func sealedMembers() throws(ProviderFault) -> [JSONMember] {
         let pem: [UInt8]
         do throws(KeyFault) { pem = try key.privatePEM() } catch { throw Self.fault(of: error) }
-        return [
-            JSONMember("key_id", .string(identity.keyID)), JSONMember("team_id", .string(identity.teamID)),
-            JSONMember("p8", .string(String(decoding: pem, as: UTF8.self))),
-        ]
+        return facts().members + [JSONMember("p8", .string(String(decoding: pem, as: UTF8.self)))]
     }
 
     func facts() -> JSONObject {

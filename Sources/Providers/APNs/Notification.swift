@@ -2,6 +2,7 @@ import Content
 import Encodings
 import JSON
 import Model
+import ProviderInterface
 
 /// A message in APNs' form, compiled once. Each push adds the choice of a text, one number and one path.
 package struct APNsNotification: Equatable, Sendable {
@@ -33,7 +34,7 @@ package struct APNsNotification: Equatable, Sendable {
             content, row, acceptedAt: UUIDv7.instant(of: message.value))
         return APNsNotification(
             pushType: row.type, priority: try priority(content.options.priority, row),
-            collapseID: try collapseID(content.options.collapseID, message),
+            collapseID: try collapseID(content.options, message),
             isNowOrNever: content.options.ttlSeconds == 0,
             mayRepeat: row.repeats == .always || (row.repeats == .unlessActivityStart && !isActivityStart),
             tokenKind: isActivityStart ? row.startTokenKind : row.tokenKind, payloads: payloads)
@@ -46,20 +47,9 @@ package struct APNsNotification: Equatable, Sendable {
         return value
     }
 
-    private static func collapseID(_ requested: String?, _ message: MessageID) throws(ProviderFault) -> [UInt8] {
-        guard let requested else {
-            var digits: [UInt8] = []
-            Hexadecimal.append(message.value.high, to: &digits)
-            Hexadecimal.append(message.value.low, to: &digits)
-            return digits
-        }
-        let bytes = Array(requested.utf8)
-        // The value of a header: no control characters, and no blanks at its ends, which HTTP may remove.
-        let isClean = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && bytes.first != 0x20 && bytes.last != 0x20
-        guard !bytes.isEmpty, bytes.count <= APNsLimits.collapseIDBytesMax, isClean else {
-            throw .badCollapseID(bytes: bytes.count)
-        }
-        return bytes
+    private static func collapseID(_ options: MessageOptions, _ message: MessageID) throws(ProviderFault) -> [UInt8] {
+        let requested = try options.checkedCollapseID(bytesMax: APNsLimits.collapseIDBytesMax)
+        return Array((requested ?? message.value.text.filter { $0 != "-" }).utf8)
     }
 }
 

@@ -2,6 +2,7 @@ import Basis
 import Content
 import JSON
 import Model
+import ProviderInterface
 
 /// Compiles a message's content to the JSON that APNs reads: one payload for the common text, one for each
 /// localization.
@@ -45,12 +46,10 @@ struct APNsPayloadCompiler {
 
     private init(_ content: MessageContent, _ row: APNsPushTypeRow, _ acceptedAt: WallInstant) throws(ProviderFault) {
         (self.content, self.row, self.acceptedAt) = (content, row, acceptedAt)
-        var contentBytes = content.overrides[.apns]?.bytes.count ?? 0
-        for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
+        contentBytes = content.sharedBytes(for: .apns)
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: row.payloadBytesMax)
         }
-        self.contentBytes = contentBytes
         var patch = try Self.patch(content)
         if patch["aps"] != nil, row.aps == .never { throw .notForType(row.type, .root / "apns" / "aps") }
         apsPatch = patch["aps"]?.object ?? JSONObject()
@@ -59,7 +58,7 @@ struct APNsPayloadCompiler {
         for member in content.data {
             let pointer = JSONPointer.root / "data" / member.name
             if member.name == "aps" { throw .reservedKey(pointer) }
-            members.append(JSONMember(member.name, try Self.value(of: member.json, at: pointer)))
+            members.append(JSONMember(member.name, try member.json.value(at: pointer)))
         }
         neighbours = JSONValue.object(JSONObject(members)).mergePatched(with: .object(patch)).object ?? JSONObject()
     }
@@ -67,9 +66,7 @@ struct APNsPayloadCompiler {
     private static func patch(_ content: MessageContent) throws(ProviderFault) -> JSONObject {
         let pointer = JSONPointer.root / "apns"
         guard let text = content.overrides[.apns] else { return JSONObject() }
-        guard let patch = try value(of: text, at: pointer).object else {
-            throw .wrongValue(pointer, expected: "an object")
-        }
+        guard let patch = try text.value(at: pointer).object else { throw .wrongValue(pointer, expected: "an object") }
         if let aps = patch["aps"] {
             guard let members = aps.object else { throw .wrongValue(pointer / "aps", expected: "an object") }
             // The registry counts the badge. It would not know of a number given here, and would later set the phone
@@ -77,10 +74,6 @@ struct APNsPayloadCompiler {
             if content.badge != .none, members["badge"] != nil { throw .badgeTwice }
         }
         return patch
-    }
-
-    private static func value(of text: JSONText, at pointer: JSONPointer) throws(ProviderFault) -> JSONValue {
-        do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
     }
 
     private func aps(_ text: NotificationText?, locale: String?) throws(ProviderFault) -> JSONObject {
@@ -115,14 +108,8 @@ struct APNsPayloadCompiler {
 
     /// Refuses payloads that are too large. Reports the largest, so that the sender knows how much has to go.
     private func checkSizes(_ payloads: [CompiledAPNsPayload]) throws(ProviderFault) {
-        let sizes = payloads.map(\.bytesMax)
-        let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
-        guard sizes[largest] > row.payloadBytesMax else { return }
-        // If the common text itself is too long, the localization is not the cause.
-        let isCommon = sizes[0] > row.payloadBytesMax
-        throw .payloadTooLarge(
-            bytes: isCommon ? sizes[0] : sizes[largest], bytesMax: row.payloadBytesMax,
-            locale: isCommon ? nil : content.localizations[largest - 1].locale)
+        guard let excess = content.excess(of: payloads.map(\.bytesMax), over: row.payloadBytesMax) else { return }
+        throw .payloadTooLarge(bytes: excess.bytes, bytesMax: row.payloadBytesMax, locale: excess.locale)
     }
 }
 

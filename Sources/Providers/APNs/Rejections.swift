@@ -1,14 +1,10 @@
 import Model
+import ProviderInterface
 
 struct APNsReasonRow: Equatable, Sendable {
-    enum Meaning: Equatable, Sendable {
-        case rejected(RejectionFault)
-        case deferred(DeferralReason)
-    }
-
     let status: Int
     let reason: String
-    let meaning: Meaning
+    let meaning: AnswerMeaning
     /// The earliest retry after the answer; nil leaves it to the retry policy.
     let after: Duration?
     let connection: ConnectionAdvice

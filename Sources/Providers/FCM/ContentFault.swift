@@ -16,10 +16,6 @@ extension ProviderFault {
             "FCM's notification and data would have \(bytes) bytes; FCM takes at most \(bytesMax).")
     }
 
-    package static func badCollapseID(bytes: Int) -> ProviderFault {
-        badCollapseID(bytes: bytes, bytesMax: FCMLimits.collapseIDBytesMax)
-    }
-
     /// A name that belongs to FCM or to us: among data, or a target inside `fcm`.
     package static func reservedKey(_ pointer: JSONPointer) -> ProviderFault {
         var detail = "This name belongs to FCM or to the gateway; it cannot be used here."

@@ -18,8 +18,7 @@ extension FCMMessage: CompiledPush {
                         batchTime(mark: $0, expiresAt: expiresAt, now: pushes.now)
                     }
                 }
-                let frame = frame(variant: variant, expiresAt: expiresAt, now: pushes.now)
-                return PushBatch.BodyFrame(prefix: frame.prefix, suffix: frame.suffix)
+                return frame(variant: variant, expiresAt: expiresAt, now: pushes.now)
             },
             fillers: pushes.fillers((0..<variantCount).map { withPlaceholders(variant: $0) }), count: count)
     }
@@ -51,7 +50,7 @@ extension FCMMessage: CompiledPush {
         guard let values = pushes.values else { return false }
         let isShort = batch.fillers[variant]?.append(values, of: Int(position), to: &batch.bytes) { mark, bytes in
             let token = pushes.parcel.tokens.span.extracting(pushes.tokenRange(of: member))
-            FCMMessage.append(mark: mark, token: token, badge: member.badge, to: &bytes)
+            FCMVariant.append(mark: mark, token: token, badge: member.badge, to: &bytes)
         }
         guard isShort ?? false, let lengths = batch.fillers[variant]?.lengths else { return false }
         return payloadBytes(variant: variant, pieceBytes: lengths) <= FCMLimits.payloadBytesMax
@@ -69,7 +68,7 @@ extension FCMMessage: CompiledPush {
             let pieces = device.pieces(of: text) { mark in
                 if let time = batchTime(mark: mark, expiresAt: expiresAt, now: device.now) { return time }
                 var piece: [UInt8] = []
-                FCMMessage.append(mark: mark, token: token.span, badge: device.badge ?? 0, to: &piece)
+                FCMVariant.append(mark: mark, token: token.span, badge: device.badge ?? 0, to: &piece)
                 return piece
             }
             bytes = text.bytes(filledWith: pieces)

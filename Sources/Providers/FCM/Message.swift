@@ -1,6 +1,7 @@
 import Basis
 import Content
 import Model
+import ProviderInterface
 
 /// A message in FCM's form, compiled once. Each batch adds a time, and each push a token and a number.
 ///
@@ -50,25 +51,20 @@ package struct FCMMessage: Equatable, Sendable {
 
     /// Returns the largest size, or throws it, so that the sender knows how much has to go.
     private static func checkedSize(_ variants: [FCMVariant], _ content: MessageContent) throws(ProviderFault) -> Int {
-        let sizes = variants.map(\.payloadBytes)
-        let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
-        let bytesMax = FCMLimits.payloadBytesMax
-        guard sizes[largest] > bytesMax else { return sizes[largest] }
-        // If the common text itself is too long, the localization is not the cause.
-        let isCommon = sizes[0] > bytesMax
-        throw .payloadTooLarge(
-            bytes: isCommon ? sizes[0] : sizes[largest], bytesMax: bytesMax,
-            locale: isCommon ? nil : content.localizations[largest - 1].locale)
+        let (sizes, bytesMax) = (variants.map(\.payloadBytes), FCMLimits.payloadBytesMax)
+        guard let excess = content.excess(of: sizes, over: bytesMax) else { return sizes.reduce(0, max) }
+        throw .payloadTooLarge(bytes: excess.bytes, bytesMax: bytesMax, locale: excess.locale)
     }
 
     /// Returns the beginning and end of the bodies of one batch, sent at `now`.
     ///
     /// The time to live is what remains of the pushes' lifetime, in whole seconds rounded down: later they are
     /// worthless.
-    package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> FCMFrame {
+    package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> PushBatch.BodyFrame {
         let times = times(expiresAt: expiresAt, now: now)
         let place = place(of: variant)
-        return FCMFrame(prefix: variants[place].head.bytes(at: times), suffix: variants[place].tail.bytes(at: times))
+        return PushBatch.BodyFrame(
+            prefix: variants[place].head.bytes(at: times), suffix: variants[place].tail.bytes(at: times))
     }
 
     private func times(expiresAt: WallInstant, now: WallInstant) -> FCMTimes {
@@ -94,11 +90,6 @@ package struct FCMMessage: Equatable, Sendable {
         times(expiresAt: expiresAt, now: now).text(of: mark)
     }
 
-    /// Appends a push's value for a mark. Allocates nothing beside the buffer.
-    package static func append(mark: UInt8, token: Span<UInt8>, badge: Int32, to buffer: inout [UInt8]) {
-        FCMVariant.append(mark: mark, token: token, badge: badge, to: &buffer)
-    }
-
     /// Returns the size of a message with placeholders, for pieces of these lengths, by place.
     /// `FCMLimits.payloadBytesMax` documents what is counted.
     package func payloadBytes(variant: Int, pieceBytes: [Int]) -> Int {
@@ -108,10 +99,4 @@ package struct FCMMessage: Equatable, Sendable {
     /// Returns the variant's index. A number without a localization comes from rows that don't fit the message; the
     /// common text is always right.
     private func place(of variant: Int) -> Int { variants.indices.contains(variant) ? variant : 0 }
-}
-
-/// The ends that all bodies of a batch share.
-package struct FCMFrame: Equatable, Sendable {
-    package let prefix: [UInt8]
-    package let suffix: [UInt8]
 }

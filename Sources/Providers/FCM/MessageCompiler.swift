@@ -1,7 +1,7 @@
 import Content
-import Encodings
 import JSON
 import Model
+import ProviderInterface
 
 /// Compiles a message's content to the v1 message that FCM reads.
 ///
@@ -29,26 +29,18 @@ struct FCMMessageCompiler {
 
     init(_ content: MessageContent, _ message: MessageID) throws(ProviderFault) {
         guard FCMMessage.serves(content.options.pushType) else { throw .pushTypeNotOffered(content.options.pushType) }
-        var contentBytes = content.overrides[.fcm]?.bytes.count ?? 0
-        for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
+        contentBytes = content.sharedBytes(for: .fcm)
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: FCMLimits.payloadBytesMax)
         }
-        if let requested = content.options.collapseID, !Self.isCollapseID(requested) {
-            throw .badCollapseID(bytes: requested.utf8.count)
-        }
-        var digits: [UInt8] = []
-        Hexadecimal.append(message.value.high, to: &digits)
-        Hexadecimal.append(message.value.low, to: &digits)
-        (self.content, self.contentBytes) = (content, contentBytes)
+        let requested = try content.options.checkedCollapseID(bytesMax: FCMLimits.collapseIDBytesMax)
+        self.content = content
         identity = message.value.text
-        tag = content.options.collapseID ?? identity
-        collapseID = content.options.collapseID ?? String(decoding: digits, as: UTF8.self)
+        tag = requested ?? identity
+        collapseID = requested ?? identity.filter { $0 != "-" }
         appData = try Self.appData(content)
         sent =
-            try content.overrides[.fcm].map { (text) throws(ProviderFault) in
-                try Self.value(of: text, at: .root / "fcm")
-            }
+            try content.overrides[.fcm].map { (text) throws(ProviderFault) in try text.value(at: .root / "fcm") }
             ?? .object(JSONObject())
         patch = try FCMOverrideReader.read(sent)
         if content.options.pushType == .background { try checkBackground() }
@@ -74,7 +66,7 @@ struct FCMMessageCompiler {
             let pointer = JSONPointer.root / "data" / member.name
             if FCMReservedNames.isReserved(member.name) { throw .reservedKey(pointer) }
             // FCM takes strings only: other values are sent as their JSON.
-            let text = try value(of: member.json, at: pointer).string ?? Self.nested(member.json, content.isTemplate)
+            let text = try member.json.value(at: pointer).string ?? Self.nested(member.json, content.isTemplate)
             members.append(JSONMember(member.name, .string(text)))
         }
         return JSONObject(members)
@@ -85,15 +77,6 @@ struct FCMMessageCompiler {
         return isTemplate ? PlaceholderMark.nesting(text) : text
     }
 
-    private static func value(of text: JSONText, at pointer: JSONPointer) throws(ProviderFault) -> JSONValue {
-        do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
-    }
-
-    /// Checks APNs' rules, because the id is a header's value there: no control characters, and no blanks at its ends.
-    private static func isCollapseID(_ text: String) -> Bool {
-        (1...FCMLimits.collapseIDBytesMax).contains(text.utf8.count)
-            && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && text.utf8.first != 0x20 && text.utf8.last != 0x20
-    }
 }
 
 extension FCMMessageCompiler {

@@ -12,7 +12,9 @@ enum FCMMessageWriter {
         for member in message.members where member.name != "android" && member.name != "apns" {
             if member.name == "webpush", let webpush = member.value.object {
                 writer.name("webpush")
-                write(webpush, headersPlaceholder: ("TTL", text([.ttlSeconds])), to: &writer)
+                writer.beginObject()
+                writeMembers(of: webpush, headersPlaceholder: ("TTL", text([.ttlSeconds])), to: &writer)
+                writer.endObject()
             } else {
                 writer.member(member.name, member.value)
             }
@@ -74,21 +76,16 @@ enum FCMMessageWriter {
             for member in payload.members where member.name != "aps" { writer.member(member.name, member.value) }
             writer.endObject()
         }
-        for member in apns.members where member.name != "payload" {
-            if member.name == "headers", let headers = member.value.object {
-                writer.name("headers")
-                write(headers, placeholder: ("apns-expiration", text([.expiration])), to: &writer)
-            } else {
-                writer.member(member.name, member.value)
-            }
-        }
+        var others = apns
+        others["payload"] = nil
+        writeMembers(of: others, headersPlaceholder: ("apns-expiration", text([.expiration])), to: &writer)
         writer.endObject()
     }
 
-    private static func write(
-        _ config: JSONObject, headersPlaceholder placeholder: (name: String, json: [UInt8]), to writer: inout JSONWriter
+    private static func writeMembers(
+        of config: JSONObject, headersPlaceholder placeholder: (name: String, json: [UInt8]),
+        to writer: inout JSONWriter
     ) {
-        writer.beginObject()
         for member in config.members {
             if member.name == "headers", let headers = member.value.object {
                 writer.name("headers")
@@ -97,7 +94,6 @@ enum FCMMessageWriter {
                 writer.member(member.name, member.value)
             }
         }
-        writer.endObject()
     }
 
     private static func write(

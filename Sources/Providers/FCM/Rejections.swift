@@ -1,11 +1,7 @@
 import Model
+import ProviderInterface
 
 struct FCMErrorRow: Equatable, Sendable {
-    enum Meaning: Equatable, Sendable {
-        case rejected(RejectionFault)
-        case deferred(DeferralReason)
-    }
-
     /// The other requirement of a row on its answer; rows are tried in their order.
     enum Condition: Equatable, Sendable {
         case always
@@ -17,7 +13,7 @@ struct FCMErrorRow: Equatable, Sendable {
 
     let reason: String
     let condition: Condition
-    let meaning: Meaning
+    let meaning: AnswerMeaning
     /// The earliest retry after the answer, unless Retry-After says otherwise; nil leaves it to the retry policy.
     let after: Duration?
     let connection: ConnectionAdvice

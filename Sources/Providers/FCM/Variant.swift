@@ -134,9 +134,7 @@ struct FCMTimedText: Equatable, Sendable {
         var start = 0
         for placeholder in placeholders {
             filled.append(contentsOf: bytes[start..<placeholder])
-            let time =
-                bytes[placeholder] == FCMPlaceholderMark.ttlSeconds.rawValue ? times.ttlSeconds : times.expiration
-            filled.append(contentsOf: String(time).utf8)
+            filled += times.text(of: bytes[placeholder]) ?? []
             start = placeholder + 1
         }
         filled.append(contentsOf: bytes[start...])

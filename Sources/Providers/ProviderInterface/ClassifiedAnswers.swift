@@ -42,6 +42,12 @@ package struct AnswerContext: Sendable {
     }
 }
 
+/// The meaning of a documented answer for its push.
+package enum AnswerMeaning: Equatable, Sendable {
+    case rejected(RejectionFault)
+    case deferred(DeferralReason)
+}
+
 /// The meaning of an answer for the lane, beside its meaning for the push.
 package enum LaneConsequence: Equatable, Sendable {
     /// The provider token of that generation was too old. Connections that carried it are useless now.
