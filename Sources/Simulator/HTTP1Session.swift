@@ -81,7 +81,7 @@ final class HTTP1Session {
         isAwaitingAnswer = true
         streamID &+= 2
         let request = PushRequest(
-            method: head.method, path: head.path, headers: head.fields, body: body, version: .http1,
+            method: head.method, path: head.path, headers: head.fields, body: body, isHTTP2: false,
             authority: head.value("host") ?? "")
         body = []
         return request
@@ -196,15 +196,7 @@ extension HTTP1Session {
 
     /// The index after the empty line; nil: not here yet.
     private func endOfHead() -> Int? {
-        var index = start
-        while index + 3 < input.count && index - start <= HTTP1Session.headBytesMax {
-            if input[index] == 0x0d && input[index + 1] == 0x0a && input[index + 2] == 0x0d && input[index + 3] == 0x0a
-            {
-                return index + 4
-            }
-            index += 1
-        }
-        return nil
+        input[start...].prefix(HTTP1Session.headBytesMax + 4).firstRange(of: "\r\n\r\n".utf8)?.upperBound
     }
 
     private func readBody(_ missing: Int, _ next: (Int) -> Reading) -> Bool {

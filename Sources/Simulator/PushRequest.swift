@@ -5,7 +5,7 @@ import JSON
 struct PushRequest {
     let method: String
     let path: String
-    let version: HTTPVersion
+    let isHTTP2: Bool
     /// The host that the client calls: `:authority`, or `host` without one.
     let authority: String
     /// "" if the request has none, until the stand-in makes one.
@@ -36,15 +36,15 @@ struct PushRequest {
         }
         self.init(
             method: method, path: path, headers: headers, body: session.bytes(request.body),
-            bodyBytes: request.bodyBytes, version: .http2,
+            bodyBytes: request.bodyBytes, isHTTP2: true,
             authority: authority ?? headers.first { $0.name == "host" }?.value ?? "")
     }
 
     init(
         method: String, path: String, headers: [HeaderLine], body: [UInt8], bodyBytes: Int? = nil,
-        version: HTTPVersion, authority: String
+        isHTTP2: Bool, authority: String
     ) {
-        (self.method, self.path, self.version) = (method, path, version)
+        (self.method, self.path, self.isHTTP2) = (method, path, isHTTP2)
         (self.authority, self.headers) = (authority, headers)
         apnsID = headers.first { $0.name == "apns-id" }?.value ?? ""
         self.body = body
@@ -73,17 +73,10 @@ struct PushRequest {
 
     var isObject: Bool {
         // Apple limits only the size, so our stricter limits for text, such as no NUL, don't apply.
-        guard let value = try? JSONReader.read(body, limits: .trusted) else { return false }
-        return value.object != nil
+        (try? JSONReader.read(body, limits: .trusted))?.object != nil
     }
 }
 
-enum HTTPVersion: Equatable, Sendable {
-    case http1
-    case http2
-}
-
-/// One header field of a received request.
 package struct HeaderLine: Equatable, Sendable {
     package let name: String
     package let value: String

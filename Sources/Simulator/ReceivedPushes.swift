@@ -7,7 +7,7 @@ package struct ReceivedPush: Equatable, Sendable {
     package let apnsID: String
     package let path: String
     /// All but `apns-id` and `authorization`.
-    package let headers: [HeaderLine]
+    package fileprivate(set) var headers: [HeaderLine]
     package let body: [UInt8]
     package let arrivedAt: WallInstant
     package let status: Int
@@ -83,10 +83,8 @@ struct ReceivedPushes {
         if push.isProcessed && wasAccepted(push.apnsID, place) { repeatCount += 1 }
         let isShared = push.headers == lastHeaders
         if !isShared { lastHeaders = push.headers }
-        let stored = ReceivedPush(
-            apnsID: push.apnsID, path: push.path, headers: lastHeaders, body: push.body, arrivedAt: push.arrivedAt,
-            status: push.status, reason: push.reason, connection: push.connection, isDryRun: push.isDryRun,
-            providerToken: push.providerToken, certificate: push.certificate)
+        var stored = push
+        stored.headers = lastHeaders
         let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
         let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
         entries[place].pushes.append(firstOrdinal + recent.count)

@@ -64,8 +64,9 @@ struct ScriptReader {
         case "goaway": .goAway(try goAway(&members))
         case "refuse_certificate": .goAway(ScriptedGoAway(reason: try members.text("reason") ?? "BadCertificate"))
         case "reset": .reset(try code(&members) ?? .internalError)
-        case "stream_limit": .streamLimit(try limit(&members))
-        case "slow": .slow(try delay(&members))
+        case "stream_limit":
+            .streamLimit(UInt32(try members.required("limit", 0...Int64(Int32.max), "a number of streams")))
+        case "slow": .slow(.milliseconds(try members.required("ms", 1...millisecondsMax, "a number of milliseconds")))
         case "silence": .silence
         case "stall": .stall
         case "close": .close
@@ -93,9 +94,7 @@ struct ScriptReader {
     }
 
     private static func answer(_ members: inout Members) throws(Fault) -> ScriptedAnswer {
-        guard let status = try members.integer("status", 200...599) else {
-            throw members.fault("status", "a number from 200 to 599")
-        }
+        let status = try members.required("status", 200...599, "a number from 200 to 599")
         var answer = ScriptedAnswer(status: Int(status), reason: try members.text("reason") ?? "")
         answer.body = try members.text("body").map { Array($0.utf8) }
         answer.headers = try members.headers()
@@ -112,20 +111,6 @@ struct ScriptReader {
         default: throw members.fault("close", "never, when_answered or at_once")
         }
         return goAway
-    }
-
-    private static func delay(_ members: inout Members) throws(Fault) -> Duration {
-        guard let milliseconds = try members.integer("ms", 1...millisecondsMax) else {
-            throw members.fault("ms", "a number of milliseconds")
-        }
-        return .milliseconds(milliseconds)
-    }
-
-    private static func limit(_ members: inout Members) throws(Fault) -> UInt32 {
-        guard let limit = try members.integer("limit", 0...Int64(Int32.max)) else {
-            throw members.fault("limit", "a number of streams")
-        }
-        return UInt32(limit)
     }
 
     private static func code(_ members: inout Members) throws(Fault) -> HTTP2ErrorCode? {
@@ -177,7 +162,13 @@ private struct Members {
         return number
     }
 
-    /// A count from 1.
+    mutating func required(
+        _ name: String, _ range: ClosedRange<Int64>, _ expected: String
+    ) throws(ScriptReader.Fault) -> Int64 {
+        guard let number = try integer(name, range) else { throw fault(name, expected) }
+        return number
+    }
+
     mutating func count(_ name: String) throws(ScriptReader.Fault) -> Int? {
         try integer(name, 1...1_000_000_000).map { Int($0) }
     }

@@ -12,6 +12,50 @@ extension SimulatorConnection {
         return world.fault(at: endpoint, request: requestCounts[endpoint.rawValue])
     }
 
+    var answerDelay: Duration { world.script.answerDelay + extraDelay }
+
+    /// Has a request judged, or does what the script's fault asks instead.
+    /// - Parameter judge: judges the request; told whether to answer it.
+    func follow(
+        _ fault: ScriptedFault.Kind?, _ streamID: Int32, judge: (_ isAnswered: Bool) -> Void,
+        refuse: (APNsRefusal) -> Void, answer: (ScriptedAnswer) -> Void
+    ) {
+        switch fault {
+        case nil: judge(true)
+        case .streamLimit(let limit):
+            change(limit: limit)
+            judge(true)
+        case .slow(let delay):
+            extraDelay = delay
+            judge(true)
+            extraDelay = .zero
+        case .silence: judge(false)
+        case .refuse(let refusal): refuse(refusal)
+        case .answer(let scripted): answer(scripted)
+        case .goAway(let goAway) where goAway.noticeBefore != nil:
+            sayGoAway(goAway, lastStreamID: streamID)
+            judge(true)
+        case .some(let fault): misbehave(fault, streamID: streamID)
+        }
+    }
+
+    /// - Parameter accept: processes the push; told whether to answer it, and after which delay.
+    func meet(_ fate: CommonFate, _ streamID: Int32, accept: (_ isAnswered: Bool, _ delay: Duration) -> Void) {
+        switch fate {
+        case .reset: resetStream(streamID, .internalError)
+        case .refuseStream: resetStream(streamID, .refusedStream)
+        case .silence: world.summary.unanswered += 1
+        case .slow: accept(true, world.settings.slowAnswer)
+        case .loseAnswer: accept(false, .zero)
+        case .resetAfterwards:
+            accept(false, .zero)
+            resetStream(streamID, .internalError)
+        case .dropAfterwards:
+            accept(false, .zero)
+            close(isAbrupt: true)
+        }
+    }
+
     func misbehave(_ fault: ScriptedFault.Kind, streamID: Int32) {
         switch fault {
         case .goAway(let goAway): sayGoAway(goAway, lastStreamID: max(0, streamID - 2))

@@ -34,6 +34,8 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     var delayed: [UInt64: [DelayedAnswer]] = [:]
     var delayedDue: (instant: MonotonicInstant, tag: UInt64)?
     var timerTag: UInt64 = 0
+    /// The delay of the request at hand, in addition to the script's.
+    var extraDelay: Duration = .zero
 
     /// TLS and HTTP/2 are agreed: the client acknowledged our SETTINGS, or sent a request.
     var isAgreed = false
@@ -153,7 +155,8 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         try session?.receive(plaintext)
         // Half a frame, or one that needs no answer, is no activity. A PING is, since we answer it.
         if session?.wantsWrite == true { lastReceived = world.loop.now }
-        answerRequests()
+        drainEvents()
+        if world.settings.record != nil { world.flushRecord() }
     }
 
     func flush() {
@@ -262,11 +265,6 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
 
 // Passing each request to the stand-in's own endpoints or to the provider's session.
 extension SimulatorConnection {
-    func answerRequests() {
-        drainEvents()
-        if world.settings.record != nil { world.flushRecord() }
-    }
-
     /// Also called while output is taken, which may close streams.
     func drainEvents() {
         while let event = session?.nextEvent() {

@@ -13,8 +13,6 @@ package struct SimulatorScript: Sendable {
     }
 }
 
-package typealias APNsScript = SimulatorScript
-
 /// The stand-in's endpoint that a fault hits. Requests are counted separately for each.
 package enum ScriptedEndpoint: Int, CaseIterable, Sendable {
     /// `/3/device/...`, `messages:send`.

@@ -63,7 +63,24 @@ protocol ProviderService: AnyObject {
     func act(_ action: ScriptedAction)
 }
 
-/// One line of a provider's token grammar.
+/// A fate that a token of any provider can choose. Over HTTP/1.1 a stream's reset is the connection's.
+package enum CommonFate: Equatable, Sendable {
+    /// The stream is reset; the push is not processed.
+    case reset
+    /// REFUSED_STREAM, which tells the client that the push was not processed.
+    case refuseStream
+    /// Never answered, not processed.
+    case silence
+    /// Processed, after `slowAnswer`.
+    case slow
+    /// Processed; the answer is lost.
+    case loseAnswer
+    /// Processed; the stream is reset instead of an answer.
+    case resetAfterwards
+    /// Processed; the connection is dropped instead of an answer.
+    case dropAfterwards
+}
+
 struct GrammarEntry {
     let name: String
     let meaning: String

@@ -35,7 +35,6 @@ package struct SimulatorSummary: Equatable, Sendable {
     package var kept = 0
     package var forgotten = 0
 
-    package var refusedCount: Int { refused.reduce(0) { $0 + $1.count } }
     package func refused(_ reason: String) -> Int { refused.filter { $0.reason == reason }.reduce(0) { $0 + $1.count } }
 
     mutating func countRefusal(_ status: Int, _ reason: String) {

@@ -10,7 +10,7 @@ extension Journeys {
         private static let pause = 20
         /// The most rejections. Without the circuit breaker each device's push would be rejected once.
         private static let refusedMax = 2_000
-        private static let busy = APNsScript(
+        private static let busy = SimulatorScript(
             answerDelay: .milliseconds(20),
             faults: [
                 ScriptedFault(
@@ -53,7 +53,7 @@ extension Journeys {
                         && (wait?["pushes"]?.integer ?? 0) > Int64(Self.live.count - Self.refusedMax)
                 }
 
-                await world.production.simulator.follow(APNsScript())
+                await world.production.simulator.follow(SimulatorScript())
                 let phone = Self.live[0]
                 let single = try await gateway.send(
                     .garden, audience: #"{"installations": ["\#(phone.installation)"]}"#)

@@ -122,7 +122,7 @@ private struct ClassicBackend {
     /// The document's own list, with its missing comma. It goes to Apple devices only, is kept for ten minutes, and
     /// leaves at once. The tablet's APNs is slow: no second record leaves before the tablet's first is answered.
     func sendRecords() async throws {
-        await world.sandbox.simulator.follow(APNsScript(answerDelay: Self.slowAnswer))
+        await world.sandbox.simulator.follow(SimulatorScript(answerDelay: Self.slowAnswer))
         let messages = try await gateway.send(
             .garden,
             """
@@ -163,7 +163,7 @@ private struct ClassicBackend {
         #expect(
             firstOfSecond - slow >= Self.slowAnswer - .milliseconds(100),
             "the second message waits for the slow answer, within the timer's resolution")
-        await world.sandbox.simulator.follow(APNsScript())
+        await world.sandbox.simulator.follow(SimulatorScript())
         #expect(await world.google.requests(to: android).isEmpty)
     }
 
@@ -209,13 +209,13 @@ private struct ClassicBackend {
     /// A device that has received the push asks for its badge before the push is answered.
     func saveBadgeBeforeSending() async throws {
         let simulator = world.production.simulator
-        await simulator.follow(APNsScript(answerDelay: .seconds(3)))
+        await simulator.follow(SimulatorScript(answerDelay: .seconds(3)))
         let before = await received(phone).count
         let message = try await gateway.broadcast(.garden)
         try await eventually("the push to arrive") { await received(phone).count == before + 1 }
         #expect(try await badge(of: phone.installation) == 7)
         #expect(try await received(phone).last?.badge() == 7)
-        await simulator.follow(APNsScript())
+        await simulator.follow(SimulatorScript())
         #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 4])
     }
 

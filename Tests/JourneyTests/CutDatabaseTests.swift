@@ -35,7 +35,7 @@ extension Journeys {
             let far = try await world.gateway(in: network)
             try await world.fill(.garden, live + dead, through: near)
             try await world.noteLeases()
-            await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+            await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
             let message = try await near.broadcast(.garden)
             try await bothSend(world)
             try await world.production.accepted(atLeast: 3_000)
@@ -44,7 +44,7 @@ extension Journeys {
 
             try await expectComplaint(far)
             // Slow answers, so that the other gateway is in the middle when the late settles arrive.
-            await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(400)))
+            await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(400)))
             try await eventually("the other gateway to lease the remaining parcels") {
                 try await world.leasedByNear(among: held.parcels) > 0
             }
@@ -58,7 +58,7 @@ extension Journeys {
             try await expectAll(account, allowing: held.pending, world)
             #expect(far.program.isAlive)
             try await eventually("the gateway to be ready again") { try await far.isReady() }
-            await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+            await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
 
             // Alone, so that all pushes are its own. Requests over the old connections end at their deadline.
             try await near.stopGently()

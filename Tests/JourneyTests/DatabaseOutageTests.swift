@@ -15,7 +15,7 @@ extension Journeys {
                 try await World.within(server: server, production: .init(streamLimit: 50)) { world in
                     let gateway = try await world.gateway()
                     try await world.fill(.garden, Self.live + Self.dead, through: gateway)
-                    await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                    await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
                     let message = try await gateway.broadcast(.garden)
                     try await world.production.accepted(atLeast: 2_000)
                     try await server.kill()
@@ -41,7 +41,7 @@ extension Journeys {
             try await World.within(server: nil, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, Self.live + Self.dead, through: gateway)
-                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 2_000)
                 let server = try #require(world.postmasterFile?.process)

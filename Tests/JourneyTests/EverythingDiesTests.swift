@@ -27,7 +27,7 @@ extension Journeys {
                     var gateways: [Gateway] = []
                     for _ in 0..<3 { gateways.append(try await world.gateway()) }
                     try await world.fill(.garden, Self.live + Self.dead, through: gateways[0])
-                    await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                    await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
                     let message = try await gateways[2].broadcast(.garden)
 
                     var allowed = 0

@@ -66,7 +66,7 @@ extension Journeys {
             try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, live, through: gateway)
-                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(250)))
+                await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(250)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 1_000)
                 try await body(world, gateway, message)

@@ -46,7 +46,7 @@ extension Journeys {
                     try await gateway.account(message, of: .garden).state != "finished", "the peer fell silent too late"
                 )
                 #expect(try await gateway.isReady())
-                await peer.follow(APNsScript())
+                await peer.follow(SimulatorScript())
                 let account = try await gateway.finished(message, of: .garden)
 
                 Self.expectAll(of: account)
@@ -98,10 +98,10 @@ extension Journeys {
             _ world: World, _ gateway: Gateway, ttlSeconds: Int = 86_400
         ) async throws -> String {
             let peer = world.production.simulator
-            await peer.follow(APNsScript(answerDelay: .milliseconds(500)))
+            await peer.follow(SimulatorScript(answerDelay: .milliseconds(500)))
             let message = try await gateway.broadcast(.garden, ttlSeconds: ttlSeconds)
             try await world.production.accepted(atLeast: 50)
-            await peer.follow(APNsScript(faults: [ScriptedFault(.silence, at: 1, every: 1)]))
+            await peer.follow(SimulatorScript(faults: [ScriptedFault(.silence, at: 1, every: 1)]))
             // Earlier requests are answered by then.
             try await eventually("the peer to fall silent") { await peer.summary().unanswered >= 20 }
             return message
@@ -141,7 +141,7 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible, CustomStringConverti
     let isFelt: @Sendable (SimulatorSummary) -> Bool
 
     var testDescription: String { description }
-    var script: APNsScript { APNsScript(faults: faults) }
+    var script: SimulatorScript { SimulatorScript(faults: faults) }
 
     private init(
         _ description: String, _ faults: ScriptedFault..., connectionsLost: Int = 0,

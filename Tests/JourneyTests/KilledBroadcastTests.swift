@@ -28,7 +28,7 @@ extension JourneysAlone {
             ) { world in
                 let first = try await world.gateway()
                 try await world.fill(.garden, Self.live + Self.dead, through: first)
-                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(80)))
+                await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(80)))
                 let message = try await first.broadcast(.garden)
                 try await world.production.accepted(atLeast: 30_000)
                 first.program.kill(SIGKILL)

@@ -16,7 +16,7 @@ extension JourneysAlone {
         ]
         private static let movedMax = 1_000
         /// Slow answers, so that pushes are in flight at any moment.
-        private static let script = APNsScript(answerDelay: .milliseconds(100))
+        private static let script = SimulatorScript(answerDelay: .milliseconds(100))
         /// After the answer no more pushes leave; a push may be in flight for this long.
         private static let effective: Duration = .seconds(1)
         /// The greatest age of an unsettled answer (`KilledBroadcastTests`).

@@ -14,7 +14,7 @@ extension JourneysAlone {
         private static let effective: Duration = .seconds(1)
         /// Answers slow enough for a broadcast to have a middle.
         private static let slow = StandIn.Traits(streamLimit: 50)
-        private static let delay = APNsScript(answerDelay: .milliseconds(100))
+        private static let delay = SimulatorScript(answerDelay: .milliseconds(100))
 
         private func change(_ message: String, _ control: String, through gateway: Gateway) async throws -> WallInstant
         {

@@ -14,7 +14,7 @@ extension Journeys {
             try await World.within(settings: ["CONNECTIONS_PER_LANE": "1"], production: traits) { world in
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, live, through: gateway)
-                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(50)))
+                await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(50)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 200)
                 try await body(world, gateway, message)
@@ -47,7 +47,7 @@ extension Journeys {
                 #expect(await world.production.simulator.summary().requests < Self.live.count / 2)
                 #expect(try await gateway.account(message, of: .garden).state == "sending")
 
-                await world.production.simulator.follow(APNsScript())
+                await world.production.simulator.follow(SimulatorScript())
                 try await gateway.api.expect(200, "POST", "\(path)/\(id)/activate")
                 let account = try await gateway.finished(message, of: .garden)
                 #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])

@@ -14,7 +14,7 @@ extension Journeys {
             try await World.within(production: .init(streamLimit: 50)) { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
                 try await world.fill(.garden, live + dead, through: gateways[0])
-                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
                 let message = try await gateways[0].broadcast(.garden)
                 try await eventually("both gateways to lease its parcels") {
                     try await world.database { pool in

@@ -72,7 +72,7 @@ struct ProviderTokenTests {
         let provider = try standIn.connect()
         let authorization = try standIn.authorization()
         #expect(try reason(provider, authorization) == "")
-        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(3_700)))
+        await standIn.simulator.follow(SimulatorScript(clockOffset: .seconds(3_700)))
         #expect(try reason(provider, authorization) == #"{"reason":"ExpiredProviderToken"}"#)
     }
 

@@ -65,7 +65,7 @@ struct DeadlineTests {
     @Test("loses its connection even if the simulator's script stalls")
     func stalled() async throws {
         let standIn = try await StandIn { settings, _ in settings.common.idleTimeout = .milliseconds(50) }
-        await standIn.simulator.follow(APNsScript(faults: [ScriptedFault(.stall, at: 1)]))
+        await standIn.simulator.follow(SimulatorScript(faults: [ScriptedFault(.stall, at: 1)]))
         let provider = try standIn.connect()
         // The GOAWAY to an idle client may come first.
         _ = try? provider.send(Push())
@@ -75,7 +75,7 @@ struct DeadlineTests {
     @Test("gets the answer that it waits for before its connection closes")
     func waiting() async throws {
         let standIn = try await StandIn { settings, _ in settings.common.idleTimeout = .milliseconds(50) }
-        await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(200)))
+        await standIn.simulator.follow(SimulatorScript(answerDelay: .milliseconds(200)))
         let push = Push(authorization: try standIn.authorization())
         // A push that the GOAWAY overtook was not processed and proves nothing.
         let isAnswered = try (0..<Self.attempts).contains { _ in

@@ -32,7 +32,7 @@ struct ProviderTokenChangeTests {
         let other = try standIn.connect()
         #expect(try reason(other, second) == Self.tooMany)
         #expect(try reason(other, first) == "")
-        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(1_300)))
+        await standIn.simulator.follow(SimulatorScript(clockOffset: .seconds(1_300)))
         #expect(try reason(other, second) == Self.tooMany)
         #expect(try reason(other, first) == "", "the token in use stays valid")
     }

@@ -14,7 +14,7 @@ struct ScriptTests {
         let authorization = try standIn.authorization()
         #expect(try provider.ask(Push(authorization: authorization)).status == 200)
         try provider.waitForLimit(1_000)
-        await standIn.simulator.follow(APNsScript(answerDelay: delay, faults: faults))
+        await standIn.simulator.follow(SimulatorScript(answerDelay: delay, faults: faults))
         return (standIn, provider, authorization)
     }
 
@@ -72,7 +72,7 @@ struct ScriptTests {
         let pending = try other.send(Push(authorization: token))
         try await standIn.waitForRequests(2)
         await standIn.simulator.follow(
-            APNsScript(faults: [ScriptedFault(.goAway(ScriptedGoAway(closing: .atOnce)), at: 1)]))
+            SimulatorScript(faults: [ScriptedFault(.goAway(ScriptedGoAway(closing: .atOnce)), at: 1)]))
         #expect(try terminalCounts(other, token, 1) == [.refused])
         #expect(try other.answer(to: pending).conclusion == .lost(wasSent: true))
     }
@@ -136,7 +136,7 @@ struct ScriptTests {
     func opening() async throws {
         let standIn = try await StandIn()
         let goAway = ScriptedGoAway(reason: "BadCertificateEnvironment")
-        await standIn.simulator.follow(APNsScript(faults: [ScriptedFault(.goAway(goAway), at: 0, times: 1)]))
+        await standIn.simulator.follow(SimulatorScript(faults: [ScriptedFault(.goAway(goAway), at: 0, times: 1)]))
         let provider = try standIn.connect()
         try provider.waitForGoAway()
         #expect(provider.goAways.map(\.last) == [0])

@@ -17,7 +17,7 @@ struct SinkTests {
         }
         #expect(try provider.ask(Push()).status == 200)
         #expect(try provider.get("/simulator/summary").body.contains(#""accepted":501"#))
-        await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(20)))
+        await standIn.simulator.follow(SimulatorScript(answerDelay: .milliseconds(20)))
         #expect(try provider.ask(Push([("apns-id", id)])).apnsID == id)
     }
 

@@ -17,12 +17,9 @@ final class APNsSession: ProviderSession {
     private var limitIsDropped: Bool
     /// The authorization of the last push, and its short name.
     private var shown: (authorization: String, name: String)?
-    /// The delay of the request at hand, in addition to the script's.
-    private var extraDelay: Duration = .zero
 
     private var settings: APNsSimulatorSettings { service.settings }
     private var world: SimulatorWorld { connection.world }
-    private var answerDelay: Duration { world.script.answerDelay + extraDelay }
 
     /// Holds a payload of any allowed size, or a script.
     static let keptBodyBytes = 65_536
@@ -92,30 +89,16 @@ final class APNsSession: ProviderSession {
             return connection.answer(AnswerHeaders.refusal(.badPath, []), body: body(.badPath), streamID: streamID)
         }
         // Apple speaks HTTP/2 only. HTTP/1.1 is for the stand-in's own endpoints.
-        guard push.version == .http2 else {
+        guard push.isHTTP2 else {
             return connection.answer(AnswerHeaders.odd(505, []), body: [], streamID: streamID)
         }
         var push = push
         world.summary.requests += 1
         if push.apnsID.isEmpty { push.apnsID = Self.madeID() }
-        let fault = connection.nextFault(at: .push)
-        switch fault {
-        case nil: judge(push, streamID, isAnswered: true)
-        case .streamLimit(let limit):
-            connection.change(limit: limit)
-            judge(push, streamID, isAnswered: true)
-        case .slow(let delay):
-            extraDelay = delay
-            judge(push, streamID, isAnswered: true)
-            extraDelay = .zero
-        case .silence: judge(push, streamID, isAnswered: false)
-        case .refuse(let refusal): refuse(push, refusal, streamID, token: Self.token(of: push))
-        case .answer(let scripted): answer(scripted, push, streamID)
-        case .goAway(let goAway) where goAway.noticeBefore != nil:
-            connection.sayGoAway(goAway, lastStreamID: streamID)
-            judge(push, streamID, isAnswered: true)
-        case .some(let fault): connection.misbehave(fault, streamID: streamID)
-        }
+        connection.follow(
+            connection.nextFault(at: .push), streamID, judge: { judge(push, streamID, isAnswered: $0) },
+            refuse: { refuse(push, $0, streamID, token: Self.token(of: push)) },
+            answer: { answer($0, push, streamID) })
     }
 
     private static func token(of push: PushRequest) -> DeviceToken? {
@@ -153,17 +136,8 @@ extension APNsSession {
             } else {
                 refuse(push, .badDeviceToken, streamID, token: token)
             }
-        case .reset: connection.resetStream(streamID, .internalError)
-        case .refuseStream: connection.resetStream(streamID, .refusedStream)
-        case .silence: world.summary.unanswered += 1
-        case .slow: accept(push, streamID, token, after: settings.common.slowAnswer)
-        case .loseAnswer: accept(push, streamID, token, isAnswered: false)
-        case .resetAfterwards:
-            accept(push, streamID, token, isAnswered: false)
-            connection.resetStream(streamID, .internalError)
-        case .dropAfterwards:
-            accept(push, streamID, token, isAnswered: false)
-            connection.close(isAbrupt: true)
+        case .common(let fate):
+            connection.meet(fate, streamID) { accept(push, streamID, token, isAnswered: $0, after: $1) }
         case .bodiless(let status): beOdd(status, [], push, streamID, token)
         case .garbledBody(let status): beOdd(status, Array("{\"reason\":".utf8), push, streamID, token)
         }
@@ -183,7 +157,7 @@ extension APNsSession {
         world.summary.accepted += 1
         record(push, token, 200, reason: nil)
         if isAnswered {
-            write(accepted: Array(push.apnsID.utf8), streamID, after: delay + answerDelay)
+            write(accepted: Array(push.apnsID.utf8), streamID, after: delay + connection.answerDelay)
         } else {
             world.summary.unanswered += 1
         }
@@ -199,7 +173,7 @@ extension APNsSession {
         world.summary.countRefusal(refusal.status, refusal.reason)
         record(push, token, refusal.status, reason: refusal.reason)
         let headers = AnswerHeaders.refusal(refusal, Array(push.apnsID.utf8))
-        connection.answer(headers, body: body(refusal), streamID: streamID, after: answerDelay)
+        connection.answer(headers, body: body(refusal), streamID: streamID, after: connection.answerDelay)
         punish(refusal)
     }
 

@@ -5,20 +5,7 @@ import Encodings
 /// holds for so many pushes to that token, and later pushes are accepted. docs/simulator.md has the table.
 package enum TokenFate: Equatable, Sendable {
     case refuse(APNsRefusal)
-    /// The stream is reset; the push is not processed.
-    case reset
-    /// REFUSED_STREAM, which tells the client that the push was not processed.
-    case refuseStream
-    /// Never answered, not processed.
-    case silence
-    /// Processed, after `slowAnswer`.
-    case slow
-    /// Processed; the answer is lost.
-    case loseAnswer
-    /// Processed; the stream is reset instead of an answer.
-    case resetAfterwards
-    /// Processed; the connection is dropped instead of an answer.
-    case dropAfterwards
+    case common(CommonFate)
     /// A status without a body.
     case bodiless(Int)
     case garbledBody(Int)
@@ -36,23 +23,22 @@ package enum TokenFate: Equatable, Sendable {
     }
 
     package static func of(token: [UInt8]) -> (fate: TokenFate, count: Int)? {
-        guard token.count >= 4, token.starts(with: mark), let place = places[Int(token[2])] else { return nil }
-        return (table[place].fate, Int(token[3]))
+        guard token.count >= 4, token.starts(with: mark), let entry = table.first(where: { $0.code == token[2] }) else {
+            return nil
+        }
+        return (entry.fate, Int(token[3]))
     }
 
     static let table: [Entry] = refusals + rarerRefusals + odd
-
-    /// Places in the table, by code.
-    private static let places: [Int?] = {
-        var places = [Int?](repeating: nil, count: 256)
-        for (place, entry) in table.enumerated() { places[Int(entry.code)] = place }
-        return places
-    }()
 }
 
 extension TokenFate {
     private static func refusal(_ code: UInt8, _ refusal: APNsRefusal, _ more: String = "") -> Entry {
         Entry(code: code, fate: .refuse(refusal), meaning: "\(refusal.status) \(refusal.reason)" + more)
+    }
+
+    private static func common(_ code: UInt8, _ fate: CommonFate, _ meaning: String) -> Entry {
+        Entry(code: code, fate: .common(fate), meaning: meaning)
     }
 
     private static let refusals: [Entry] = [
@@ -86,13 +72,13 @@ extension TokenFate {
     ]
 
     private static let odd: [Entry] = [
-        Entry(code: 0x20, fate: .reset, meaning: "RST_STREAM INTERNAL_ERROR; not processed"),
-        Entry(code: 0x21, fate: .refuseStream, meaning: "RST_STREAM REFUSED_STREAM; not processed"),
-        Entry(code: 0x22, fate: .silence, meaning: "no answer; not processed"),
-        Entry(code: 0x23, fate: .slow, meaning: "accepted, answered late (5 s)"),
-        Entry(code: 0x24, fate: .loseAnswer, meaning: "accepted, the answer is lost"),
-        Entry(code: 0x25, fate: .resetAfterwards, meaning: "accepted, the stream is reset instead of an answer"),
-        Entry(code: 0x26, fate: .dropAfterwards, meaning: "accepted, the connection is dropped instead of an answer"),
+        common(0x20, .reset, "RST_STREAM INTERNAL_ERROR; not processed"),
+        common(0x21, .refuseStream, "RST_STREAM REFUSED_STREAM; not processed"),
+        common(0x22, .silence, "no answer; not processed"),
+        common(0x23, .slow, "accepted, answered late (5 s)"),
+        common(0x24, .loseAnswer, "accepted, the answer is lost"),
+        common(0x25, .resetAfterwards, "accepted, the stream is reset instead of an answer"),
+        common(0x26, .dropAfterwards, "accepted, the connection is dropped instead of an answer"),
         Entry(code: 0x27, fate: .bodiless(500), meaning: "500 without a body"),
         Entry(code: 0x28, fate: .garbledBody(400), meaning: "400 with a body that is no JSON"),
         Entry(code: 0x30, fate: .only(.production), meaning: "lives in production only: BadDeviceToken in the sandbox"),

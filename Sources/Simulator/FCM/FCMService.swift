@@ -18,12 +18,14 @@ final class FCMService: ProviderService {
         FCMSession(connection, self)
     }
 
-    /// nil: the path's project is the account's.
-    func refusal(of grant: AccessTokens.Grant, project: String) -> FCMRefusal? {
-        if grant.account.isOf(project: project) { return nil }
+    /// Throws unless the request's access token is for the path's project.
+    func authorize(_ request: FCMRequest, now: WallInstant) throws(FCMRefusal) {
+        let grant = try accessTokens.grant(request.push.value("authorization"), now: now)
+        let project = request.project
+        if grant.account.isOf(project: project) { return }
         let isKnown =
             settings.accounts.contains { $0.isOf(project: project) } || settings.otherProjects.contains(project)
-        return isKnown ? .permissionDenied : .notFound
+        throw isKnown ? .permissionDenied : .notFound
     }
 
     func body(ofRefusal reason: String, status: Int, at endpoint: ScriptedEndpoint, now: WallInstant) -> [UInt8] {
@@ -57,11 +59,9 @@ final class FCMService: ProviderService {
 extension FCMTokenFate {
     /// The grammar's refusal with this FcmError code or RPC status, and this HTTP status, if there is one.
     static func refusal(named reason: String, status: Int) -> FCMRefusal? {
-        for entry in table {
-            if case .refuse(let refusal) = entry.fate, refusal.reason == reason, refusal.status == status {
-                return refusal
-            }
+        let refusals = table.compactMap { entry -> FCMRefusal? in
+            if case .refuse(let refusal) = entry.fate { refusal } else { nil }
         }
-        return nil
+        return refusals.first { $0.reason == reason && $0.status == status }
     }
 }

@@ -7,8 +7,6 @@ import Reactor
 final class FCMSession: ProviderSession {
     private unowned let connection: SimulatorConnection
     private let service: FCMService
-    /// The delay of the request at hand, in addition to the script's.
-    private var extraDelay: Duration = .zero
 
     private var world: SimulatorWorld { connection.world }
     private static let connectionWindowBytes: Int32 = 16 << 20
@@ -35,25 +33,10 @@ final class FCMSession: ProviderSession {
         guard let endpoint = request.endpoint else { return write(.page(404), request) }
         if endpoint == .push { world.summary.requests += 1 }
         if endpoint == .accessToken { world.summary.accessTokensAsked += 1 }
-        let fault = connection.nextFault(at: endpoint)
-        switch fault {
-        case nil: judge(request, endpoint, isAnswered: true)
-        case .streamLimit(let limit):
-            connection.change(limit: limit)
-            judge(request, endpoint, isAnswered: true)
-        case .slow(let delay):
-            extraDelay = delay
-            judge(request, endpoint, isAnswered: true)
-            extraDelay = .zero
-        case .silence: judge(request, endpoint, isAnswered: false)
-        case .refuse(let refusal):
-            answer(ScriptedAnswer(status: refusal.status, reason: refusal.reason), request, endpoint)
-        case .answer(let scripted): answer(scripted, request, endpoint)
-        case .goAway(let goAway) where goAway.noticeBefore != nil:
-            connection.sayGoAway(goAway, lastStreamID: streamID)
-            judge(request, endpoint, isAnswered: true)
-        case .some(let fault): connection.misbehave(fault, streamID: streamID)
-        }
+        connection.follow(
+            connection.nextFault(at: endpoint), streamID, judge: { judge(request, endpoint, isAnswered: $0) },
+            refuse: { answer(ScriptedAnswer(status: $0.status, reason: $0.reason), request, endpoint) },
+            answer: { answer($0, request, endpoint) })
     }
 
     private func judge(_ request: FCMRequest, _ endpoint: ScriptedEndpoint, isAnswered: Bool) {
@@ -73,8 +56,7 @@ final class FCMSession: ProviderSession {
     private func send(_ request: FCMRequest, isAnswered: Bool) {
         let message: MessageValidator
         do throws(FCMRefusal) {
-            let grant = try service.accessTokens.grant(request.push.value("authorization"), now: world.now)
-            if let refusal = service.refusal(of: grant, project: request.project) { throw refusal }
+            try service.authorize(request, now: world.now)
             message = try MessageValidator(request.push.body)
         } catch {
             return refuse(request, error, target: .nobody)
@@ -129,8 +111,7 @@ extension FCMSession {
         let answer: FCMAnswer
         var reason: String?
         do throws(FCMRefusal) {
-            let grant = try service.accessTokens.grant(request.push.value("authorization"), now: world.now)
-            if let refusal = service.refusal(of: grant, project: request.project) { throw refusal }
+            try service.authorize(request, now: world.now)
             let subscription = try TopicSubscription(parts: request.parts, query: request.query)
             topic = DeviceToken(bytes: Array("/topics/\(subscription.topic)".utf8))
             if let (entry, count) = FCMTokenFate.of(subscription.registration),
@@ -158,17 +139,10 @@ extension FCMSession {
             world.summary.countRefusal(status, "")
             record(request, target, status, reason: "", isDryRun: message.isDryRun)
             write(html ? .page(status) : .empty(status), request)
-        case .reset: connection.resetStream(request.streamID, .internalError)
-        case .refuseStream: connection.resetStream(request.streamID, .refusedStream)
-        case .silence: world.summary.unanswered += 1
-        case .slow: accept(message, request, target, isAnswered: isAnswered, after: service.settings.common.slowAnswer)
-        case .loseAnswer: accept(message, request, target, isAnswered: false)
-        case .resetAfterwards:
-            accept(message, request, target, isAnswered: false)
-            connection.resetStream(request.streamID, .internalError)
-        case .dropAfterwards:
-            accept(message, request, target, isAnswered: false)
-            connection.close(isAbrupt: true)
+        case .common(let fate):
+            connection.meet(fate, request.streamID) {
+                accept(message, request, target, isAnswered: $0 && isAnswered, after: $1)
+            }
         case .garbledSuccess:
             accept(message, request, target, isAnswered: false)
             world.summary.unanswered -= 1
@@ -206,8 +180,7 @@ extension FCMSession {
 
     private func write(_ answer: FCMAnswer, _ request: FCMRequest, after delay: Duration = .zero) {
         connection.answer(
-            answer.headers, body: answer.body, streamID: request.streamID,
-            after: delay + extraDelay + world.script.answerDelay)
+            answer.headers, body: answer.body, streamID: request.streamID, after: delay + connection.answerDelay)
     }
 
     private func record(

@@ -6,20 +6,7 @@ package enum FCMTokenFate: Equatable, Sendable {
     case refuse(FCMRefusal)
     /// A body that is no JSON of Google's: HTML, or an empty body.
     case page(status: Int, html: Bool)
-    /// RST_STREAM, or over HTTP/1.1 the connection's reset; not processed.
-    case reset
-    /// REFUSED_STREAM, or over HTTP/1.1 the connection's reset; not processed.
-    case refuseStream
-    /// Never answered, not processed.
-    case silence
-    /// Processed, after `slowAnswer`.
-    case slow
-    /// Processed; the answer is lost.
-    case loseAnswer
-    /// Processed; the stream is reset instead of an answer.
-    case resetAfterwards
-    /// Processed; the connection is dropped instead of an answer.
-    case dropAfterwards
+    case common(CommonFate)
     /// Processed; the body of the 200 is unreadable.
     case garbledSuccess
     /// Refused in a topic call only, with this string.
@@ -157,15 +144,16 @@ extension FCMTokenFate {
     ]
 
     private static let odd: [Entry] = [
-        Entry("SLOW", .slow, "accepted, answered late (5 s)"),
-        Entry("RESET", .reset, "RST_STREAM INTERNAL_ERROR, over HTTP/1.1 the connection's reset; not processed"),
+        Entry("SLOW", .common(.slow), "accepted, answered late (5 s)"),
         Entry(
-            "REFUSED_STREAM", .refuseStream,
+            "RESET", .common(.reset), "RST_STREAM INTERNAL_ERROR, over HTTP/1.1 the connection's reset; not processed"),
+        Entry(
+            "REFUSED_STREAM", .common(.refuseStream),
             "RST_STREAM REFUSED_STREAM, over HTTP/1.1 the connection's reset; not processed"),
-        Entry("SILENT", .silence, "no answer; not processed"),
-        Entry("LOST_ANSWER", .loseAnswer, "accepted, the answer is lost"),
-        Entry("RESET_AFTERWARDS", .resetAfterwards, "accepted, reset instead of an answer"),
-        Entry("DROP_AFTERWARDS", .dropAfterwards, "accepted, the connection is dropped instead of an answer"),
+        Entry("SILENT", .common(.silence), "no answer; not processed"),
+        Entry("LOST_ANSWER", .common(.loseAnswer), "accepted, the answer is lost"),
+        Entry("RESET_AFTERWARDS", .common(.resetAfterwards), "accepted, reset instead of an answer"),
+        Entry("DROP_AFTERWARDS", .common(.dropAfterwards), "accepted, the connection is dropped instead of an answer"),
         Entry("GARBLED", .garbledSuccess, "accepted, with a 200 whose body is no JSON"),
     ]
 
