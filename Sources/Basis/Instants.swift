@@ -24,9 +24,7 @@ package struct WallInstant: Hashable, Comparable, Sendable {
     package var secondsSince1970: Int64 {
         microseconds >= 0 ? microseconds / 1_000_000 : (microseconds - 999_999) / 1_000_000
     }
-    package static func < (left: WallInstant, right: WallInstant) -> Bool {
-        left.microseconds < right.microseconds
-    }
+    package static func < (left: WallInstant, right: WallInstant) -> Bool { left.microseconds < right.microseconds }
     package static func + (instant: WallInstant, duration: Duration) -> WallInstant {
         WallInstant(microseconds: instant.microseconds + duration.wholeNanoseconds / 1_000)
     }

@@ -4,9 +4,7 @@ package struct AccountText {
     private let message: JSONValue
     private let app: String
 
-    package init(_ message: JSONValue, app: String) {
-        (self.message, self.app) = (message, app)
-    }
+    package init(_ message: JSONValue, app: String) { (self.message, self.app) = (message, app) }
 
     package var lines: [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]

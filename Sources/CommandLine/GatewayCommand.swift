@@ -29,9 +29,7 @@ struct Output {
     let json: JSONValue
     let write: () throws -> Void
 
-    init(_ json: JSONValue, _ write: @escaping () throws -> Void) {
-        (self.json, self.write) = (json, write)
-    }
+    init(_ json: JSONValue, _ write: @escaping () throws -> Void) { (self.json, self.write) = (json, write) }
 
     init(_ json: JSONValue, _ sentence: String) { self.init(json) { Console.write(sentence) } }
 }

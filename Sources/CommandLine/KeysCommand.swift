@@ -23,8 +23,7 @@ package struct KeysCommand: AsyncParsableCommand {
 
         /// nil: all apps.
         func slug() throws(CommandFault) -> String? {
-            try KeyOwner.slug(
-                given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: allApps)
+            try KeyOwner.slug(given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: allApps)
         }
 
         func path() throws(CommandFault) -> String { try slug() == nil ? "/v1/keys" : try app.path("keys") }

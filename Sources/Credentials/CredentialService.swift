@@ -68,12 +68,9 @@ package struct CredentialService: Sendable {
             await store.insert(credentials, app: app, activate: submission.activate, once: claim, answer: answer))
     }
 
-    private static func read(
-        _ form: SubmittedForm, of id: Provider
-    ) throws(CredentialFault) -> any ProviderCredential {
+    private static func read(_ form: SubmittedForm, of id: Provider) throws(CredentialFault) -> any ProviderCredential {
         guard let provider = PushProviders.offered(id) else {
-            throw .unusable(
-                ProviderFault("not_supported", "This version does not deliver to \(id.name)."))
+            throw .unusable(ProviderFault("not_supported", "This version does not deliver to \(id.name)."))
         }
         do throws(ProviderFault) { return try provider.readCredential(form, OpenedKeys()) } catch {
             throw .unusable(error)
@@ -91,9 +88,7 @@ package struct CredentialService: Sendable {
             let topics = try credential.topics(asked: submission.topics)
             try credential.checkUse(in: submission.environments, now: Clocks.wallNow())
             return (topics, JSONValue.object(JSONObject(try credential.sealedMembers())).bytes)
-        } catch {
-            throw .unusable(error)
-        }
+        } catch { throw .unusable(error) }
     }
 
     package func list(app: AppID) async throws(CredentialFault) -> [CredentialRecord] {

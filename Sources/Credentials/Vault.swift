@@ -22,9 +22,7 @@ package struct Vault: Sendable, CustomStringConvertible {
         do {
             let sealed = try AESGCM.seal(plaintext, key: masterKey.revealed, nonce: nonce, context: Array(purpose.utf8))
             return [Vault.format] + nonce + sealed
-        } catch {
-            throw .sealingFailed
-        }
+        } catch { throw .sealingFailed }
     }
 
     /// Fails if the master key or the purpose differs, or a bit was changed; the three look alike.
@@ -35,9 +33,7 @@ package struct Vault: Sendable, CustomStringConvertible {
             return try AESGCM.open(
                 Array(sealed[bodyStart...]), key: masterKey.revealed, nonce: Array(sealed[1..<bodyStart]),
                 context: Array(purpose.utf8))
-        } catch {
-            throw .doesNotOpen
-        }
+        } catch { throw .doesNotOpen }
     }
 
     package var description: String { "vault" }

@@ -56,9 +56,7 @@ package struct DeliveryService: Sendable {
     }
 
     /// - Parameter store: writes them, over the connections of requests.
-    package func cut(
-        _ messages: [DirectMessage], in store: MessageStore
-    ) async -> [Result<CutReply, StoreFault>] {
+    package func cut(_ messages: [DirectMessage], in store: MessageStore) async -> [Result<CutReply, StoreFault>] {
         await engine.cut(messages, in: store)
     }
 
@@ -116,9 +114,7 @@ package struct DeliveryService: Sendable {
                     if report.judged < ParcelStore.judgedMax { break }
                 }
                 hasMore = try await stores.sweeper.sweep(settings.retention, rounds: Self.sweepsMax)
-            } catch {
-                log.warning("Database failure: upkeep delayed", metadata: ["fault": "\(error)"])
-            }
+            } catch { log.warning("Database failure: upkeep delayed", metadata: ["fault": "\(error)"]) }
         }
     }
 }

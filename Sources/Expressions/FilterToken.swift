@@ -91,9 +91,7 @@ package struct FilterLexer {
         while index < bytes.count, isTaken(bytes[index]) { index += 1 }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
-    package static func isLetter(_ byte: UInt8) -> Bool {
-        byte.isLetter || byte == UInt8(ascii: "_")
-    }
+    package static func isLetter(_ byte: UInt8) -> Bool { byte.isLetter || byte == UInt8(ascii: "_") }
     /// True if the text can stand without quotation marks.
     static func isIdentifier(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLetter(first) else { return false }

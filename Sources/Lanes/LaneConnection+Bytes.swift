@@ -18,9 +18,7 @@ extension LaneConnection {
                 case .ended: return fail(.connectionLost, "closed by the peer")
                 case .bytes(let count): take(buffer.span.extracting(0..<count))
                 }
-            } catch {
-                return fail(.connectionLost, error.description)
-            }
+            } catch { return fail(.connectionLost, error.description) }
         }
     }
 

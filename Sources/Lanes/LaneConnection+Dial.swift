@@ -57,9 +57,7 @@ extension LaneConnection {
             let session = try TLSSession(core.settings.tls, serverName: core.settings.host)
             tls = session
             try session.advance()
-        } catch {
-            return fail(.tlsRefused, error.description)
-        }
+        } catch { return fail(.tlsRefused, error.description) }
         flush()
     }
 

@@ -225,9 +225,7 @@ extension LaneConnection {
         do throws(ReactorError) {
             try core.loop.watch(socket.descriptor, interest, self)
             waitsForWriting = interest.contains(.write)
-        } catch {
-            fail(.unreachable, error.description)
-        }
+        } catch { fail(.unreachable, error.description) }
     }
 
     private func rewatch(waitsForWriting: Bool) {
@@ -235,9 +233,7 @@ extension LaneConnection {
         self.waitsForWriting = waitsForWriting
         do throws(ReactorError) {
             try core.loop.rewatch(socket.descriptor, waitsForWriting ? [.read, .write] : .read)
-        } catch {
-            fail(.connectionLost, error.description)
-        }
+        } catch { fail(.connectionLost, error.description) }
     }
 
     func writeUnsent() {
@@ -248,9 +244,7 @@ extension LaneConnection {
                 if count == 0 { break }
                 unsentStart += count
             }
-        } catch {
-            return fail(.connectionLost, error.description)
-        }
+        } catch { return fail(.connectionLost, error.description) }
         if unsentStart == unsent.count {
             unsent.removeAll(keepingCapacity: unsent.count <= LaneConnection.unsentBytesKept)
             unsentStart = 0

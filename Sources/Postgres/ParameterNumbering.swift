@@ -53,7 +53,5 @@ struct ParameterNumbering {
         output.append(contentsOf: "$\(index + 1)".utf8)
     }
 
-    private static func beginsName(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "_") || byte.isSmallLetter
-    }
+    private static func beginsName(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "_") || byte.isSmallLetter }
 }

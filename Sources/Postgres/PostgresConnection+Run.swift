@@ -35,9 +35,7 @@ extension PostgresConnection {
         guard let handle, !handle.isIdle else { return }
         do {
             _ = try await exchange([], .nothing, Framing(opening: ["ROLLBACK"]), PostgresConnection.rollBackMax)
-        } catch {
-            end(.lost)
-        }
+        } catch { end(.lost) }
         if self.handle?.isIdle != true { end(.lost) }
     }
 

@@ -223,9 +223,7 @@ extension PostgresConnection {
                 try loop.watch(descriptor, interest, eventHandler)
             }
             watched = (descriptor, interest)
-        } catch {
-            end(.lost)
-        }
+        } catch { end(.lost) }
     }
 
     private func unwatch() {

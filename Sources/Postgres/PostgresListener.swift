@@ -64,9 +64,7 @@ package actor PostgresListener: PinnedActor {
                 let connection = try await connect()
                 failures = 0
                 await stay(connection)
-            } catch {
-                failures += 1
-            }
+            } catch { failures += 1 }
             if isClosed { return }
             let doubled = PostgresListener.backoffFloor * (1 << min(failures, 20))
             let ceiling = min(doubled, PostgresListener.backoffCeiling)
@@ -102,9 +100,7 @@ package actor PostgresListener: PinnedActor {
                 do throws(PostgresError) {
                     let ping = [Query(Statement(unprepared: "SELECT 1"))]
                     _ = try await connection.run(ping, .nothing, deadline: PostgresListener.pingDeadline)
-                } catch {
-                    await connection.close()
-                }
+                } catch { await connection.close() }
             }
         }
         await connection.waitForEnd()

@@ -15,15 +15,11 @@ struct TerminalTally: Equatable, Sendable {
     }
 
     /// The counts in the order in which the rows are locked: by state, then reason.
-    func inOrder() -> [TerminalCount] {
-        counts.sorted { $0.terminalStatus.isBefore($1.terminalStatus) }
-    }
+    func inOrder() -> [TerminalCount] { counts.sorted { $0.terminalStatus.isBefore($1.terminalStatus) } }
 }
 
 extension TerminalStatus {
-    func isBefore(_ other: TerminalStatus) -> Bool {
-        (state.rawValue, reason) < (other.state.rawValue, other.reason)
-    }
+    func isBefore(_ other: TerminalStatus) -> Bool { (state.rawValue, reason) < (other.state.rawValue, other.reason) }
 }
 
 /// Members that go on in new parcels, grouped by everything that those parcels have in common.

@@ -78,9 +78,7 @@ package struct SuspicionRule: Equatable, Sendable {
         return suspicion.age >= Self.windowMax ? .dropped : .waits(for: Self.checkAgainAfter)
     }
 
-    func isTooMany(_ suspected: Int, of answered: Int) -> Bool {
-        Double(suspected) > shareMax * Double(answered)
-    }
+    func isTooMany(_ suspected: Int, of answered: Int) -> Bool { Double(suspected) > shareMax * Double(answered) }
 }
 
 /// A suspicion that was not judged yet, and its route's answers.

@@ -49,9 +49,7 @@ struct APIService: NamedService {
             return
         } catch let failure as IOError {
             throw ListenAddressCheck.fault(listen, SystemErrno(failure.errnoCode))
-        } catch {
-            throw StartFault("CARILLON_LISTEN: can't listen on \(listen): \(error)")
-        }
+        } catch { throw StartFault("CARILLON_LISTEN: can't listen on \(listen): \(error)") }
     }
 }
 

@@ -74,9 +74,7 @@ package struct GatewayProgram: Sendable {
             throw StartFault(
                 "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
                     + " (without that setting: master-key in the data folder)")
-        } catch {
-            throw StartFault(error.description)
-        }
+        } catch { throw StartFault(error.description) }
 
         let loops = try (0..<laneLoopCount).map { try ReactorLoop(name: "lanes-\($0)") }
         defer { for loop in loops { loop.stop() } }

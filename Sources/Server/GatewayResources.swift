@@ -90,9 +90,7 @@ struct GatewayResources: Sendable {
                     "Migration is waiting for table locks",
                     metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held_by": "\(wait.whoHolds)"])
             }
-        } catch {
-            throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place))
-        }
+        } catch { throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place)) }
         for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
         return applied
     }

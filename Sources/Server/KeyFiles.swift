@@ -52,9 +52,7 @@ enum KeyFiles {
                 guard files.fileExists(atPath: path) else { throw error }
             }
             try synchronize(URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false))
-        } catch {
-            throw StartFault("\(path) can't be written")
-        }
+        } catch { throw StartFault("\(path) can't be written") }
     }
 
     private static func synchronize(_ path: String) throws {

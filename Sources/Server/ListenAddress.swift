@@ -8,9 +8,7 @@ package typealias ListenAddress = Endpoint
 package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
-    package init(host: String, port: UInt16) {
-        (self.host, self.port) = (host, port)
-    }
+    package init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
 
     /// The address in the form of a URL: IPv6 literals in brackets.
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }

@@ -167,9 +167,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
                 try writeOut()
             } while outgoing.isEmpty && wantsWrite && !isStalled
             try updateInterest()
-        } catch {
-            return close()
-        }
+        } catch { return close() }
         if outgoing.isEmpty, hasSentGoAway { linger() }
     }
 

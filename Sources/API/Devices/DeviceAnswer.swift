@@ -104,9 +104,7 @@ package enum DeviceAnswer {
 }
 
 extension JSONWriter {
-    mutating func time(_ member: String, _ instant: WallInstant) {
-        self.member(member, RFC3339.format(instant))
-    }
+    mutating func time(_ member: String, _ instant: WallInstant) { self.member(member, RFC3339.format(instant)) }
 
     mutating func optionalTime(_ member: String, _ instant: WallInstant?) {
         optional(member, instant.map { RFC3339.format($0) })

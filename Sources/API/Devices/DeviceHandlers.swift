@@ -29,8 +29,7 @@ struct DeviceHandlers: Sendable {
         let kind: TokenKind? = try call.query.choice("kind")
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
-        let devices = try await translating(
-            .reads, await registry.devices(app: app.id, installation: installation))
+        let devices = try await translating(.reads, await registry.devices(app: app.id, installation: installation))
         guard let device = kind.map({ kind in devices.first { $0.kind == kind } }) ?? devices.first else {
             throw .unknownDevice
         }

@@ -32,9 +32,7 @@ package struct LineSplitter {
     }
 
     /// Returns the text after the last line end; nil if there is none.
-    package mutating func finish() -> Line? {
-        buffered.isEmpty && !isTooLong ? nil : endLine()
-    }
+    package mutating func finish() -> Line? { buffered.isEmpty && !isTooLong ? nil : endLine() }
 
     private mutating func hold(_ part: ArraySlice<UInt8>) {
         // One byte more, for the CR before the LF.

@@ -104,9 +104,7 @@ package enum RegistrationRequest {
     }
 
     /// Reads the members of a profile: absence keeps a value, null clears it.
-    static func readProfile(
-        _ reader: inout EnvelopeReader, attributesBytesMax: Int
-    ) throws(Problem) -> ProfileChange {
+    static func readProfile(_ reader: inout EnvelopeReader, attributesBytesMax: Int) throws(Problem) -> ProfileChange {
         var change = ProfileChange()
         for field in ProfileField.allCases { change[field] = try reader.change(of: field) }
         change.tags = try readTags(&reader)
@@ -194,8 +192,7 @@ package enum RegistrationRequest {
         let pointer = reader.pointer / "as_of"
         guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
         guard let instant = RFC3339.parse(text) else {
-            throw Problem(
-                .invalidValue, "This must be an RFC 3339 time, such as 2026-12-01T12:00:00Z.", at: pointer)
+            throw Problem(.invalidValue, "This must be an RFC 3339 time, such as 2026-12-01T12:00:00Z.", at: pointer)
         }
         guard instant - now <= RegistrationLimits.asOfAheadMax else {
             throw Problem(

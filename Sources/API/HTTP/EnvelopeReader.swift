@@ -69,9 +69,7 @@ extension EnvelopeReader {
     }
 
     /// Takes a string of any length, which may be empty.
-    mutating func anyString(_ name: String) throws(Problem) -> String? {
-        try take(name)?.anyString(at: pointer / name)
-    }
+    mutating func anyString(_ name: String) throws(Problem) -> String? { try take(name)?.anyString(at: pointer / name) }
 
     mutating func bool(_ name: String) throws(Problem) -> Bool? {
         guard let value = take(name) else { return nil }

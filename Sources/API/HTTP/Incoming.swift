@@ -14,9 +14,7 @@ final class Incoming {
     /// The only supported expectation, in lower case.
     static let bodyAfterAsking = "100-continue"
 
-    init(request: Request, channel: any Channel) {
-        (self.request, self.channel) = (request, channel)
-    }
+    init(request: Request, channel: any Channel) { (self.request, self.channel) = (request, channel) }
 
     /// The expectations in lower case: their case has no meaning.
     private var expectations: [String] {

@@ -123,9 +123,7 @@ package struct RequestShortcut: Sendable {
                 preconditionFailure("an endpoint that takes JSON answers whole")
             }
             return answer
-        } catch {
-            return refusal(error as? Problem ?? Problem(.internalError, "The request has failed."), of: call)
-        }
+        } catch { return refusal(error as? Problem ?? Problem(.internalError, "The request has failed."), of: call) }
     }
 
     private func answer(_ result: Result<RegisteredDevice, StoreFault>, to call: Call) -> Answer {

@@ -48,9 +48,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     private var isLast = false
     private var isOver = false
 
-    package init(limits: GatewayLimits, log: Logger) {
-        (self.limits, self.log) = (limits, log)
-    }
+    package init(limits: GatewayLimits, log: Logger) { (self.limits, self.log) = (limits, log) }
 
     package func handlerAdded(context: ChannelHandlerContext) {
         busyAt = context.eventLoop.now

@@ -41,7 +41,5 @@ struct ProblemChapter: Sendable {
     let heading: String
     let codes: [ProblemCode]
 
-    init(_ heading: String, _ codes: [ProblemCode]) {
-        (self.heading, self.codes) = (heading, codes)
-    }
+    init(_ heading: String, _ codes: [ProblemCode]) { (self.heading, self.codes) = (heading, codes) }
 }

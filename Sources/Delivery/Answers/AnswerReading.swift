@@ -60,8 +60,7 @@ package struct ReasonNames: Equatable, Sendable {
         if known.contains(rejection.reason) { return outcome }
         guard known.count < Self.namesMax else {
             return .rejected(
-                Rejection(
-                    fault: rejection.fault, reason: "status_\(status)", invalidSince: rejection.invalidSince))
+                Rejection(fault: rejection.fault, reason: "status_\(status)", invalidSince: rejection.invalidSince))
         }
         known.insert(rejection.reason)
         return outcome

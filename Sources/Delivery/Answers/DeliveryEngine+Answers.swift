@@ -90,9 +90,7 @@ extension DeliveryEngine {
         end(positions, of: name, .withheld(reason: TerminalReason.dryRun))
     }
 
-    private func handBack(_ name: LeaseName, _ positions: [Int32]) {
-        end(positions, of: name, .unsent(.withdrawn))
-    }
+    private func handBack(_ name: LeaseName, _ positions: [Int32]) { end(positions, of: name, .unsent(.withdrawn)) }
 
     private func end(_ positions: [Int32], of name: LeaseName, _ outcome: Outcome) {
         let others = positions.map { PositionedOutcome(position: $0, outcome: outcome) }

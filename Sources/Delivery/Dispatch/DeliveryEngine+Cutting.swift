@@ -58,7 +58,9 @@ extension DeliveryEngine {
         var known: [MessageID: DirectMessage] = [:]  // lookup only
         for message in messages { known[message.cut.message.id] = message }
         if !result.ready.isEmpty {
-            for message in messages { accepted.store(message.compiled, contentBytes: message.cut.message.content.count) }
+            for message in messages {
+                accepted.store(message.compiled, contentBytes: message.cut.message.content.count)
+            }
         }
         var cuts: [CutParcels] = []
         for lease in result.leases {

@@ -69,9 +69,7 @@ package struct CompiledMessage: Sendable {
         }
     }
 
-    private static func form(
-        _ content: MessageContent, _ message: MessageID, for provider: any PushProvider
-    ) -> Form {
+    private static func form(_ content: MessageContent, _ message: MessageID, for provider: any PushProvider) -> Form {
         do throws(ProviderFault) { return .push(try provider.compile(content, message: message)) } catch {
             return .fault(error)
         }

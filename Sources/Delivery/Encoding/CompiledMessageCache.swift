@@ -23,9 +23,7 @@ actor CompiledMessageCache {
     /// The messages in order of use, the most recent last.
     private var cached: [CachedMessage] = []
 
-    init(store: MessageStore, accepted: AcceptedMessages) {
-        (self.store, self.accepted) = (store, accepted)
-    }
+    init(store: MessageStore, accepted: AcceptedMessages) { (self.store, self.accepted) = (store, accepted) }
 
     /// Returns the messages of leased parcels, one for each, in their order. Missing ones are read together.
     ///
@@ -46,9 +44,7 @@ actor CompiledMessageCache {
                     known[id] = stored.map { $0.map(Self.compile) ?? CachedMessage(id: id, compiled: nil) }
                 }
             }
-        } catch {
-            for id in missing { known[id] = .failure(error) }
-        }
+        } catch { for id in missing { known[id] = .failure(error) } }
         for parcel in parcels where parcel.urgency == .bulk {
             if case .success(let message) = known[parcel.message] { keep(message) }
         }

@@ -35,7 +35,5 @@ package final class AcceptedMessages: Sendable {
         }
     }
 
-    package func message(_ id: MessageID) -> CompiledMessage? {
-        generations.withLock { $0.recent[id] ?? $0.old[id] }
-    }
+    package func message(_ id: MessageID) -> CompiledMessage? { generations.withLock { $0.recent[id] ?? $0.old[id] } }
 }

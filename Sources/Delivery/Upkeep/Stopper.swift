@@ -20,9 +20,7 @@ struct Stopper: Sendable {
         for await _ in signal.signals {
             do { if try await stops.carryOut() == 0 { continue } } catch .damaged(let place) {
                 log.error("Message can't be paused or ended: stored data is damaged", metadata: ["place": "\(place)"])
-            } catch {
-                log.warning("Database failure: pauses and cancels delayed", metadata: ["fault": "\(error)"])
-            }
+            } catch { log.warning("Database failure: pauses and cancels delayed", metadata: ["fault": "\(error)"]) }
             // After a failure too: some parcels may have been released before.
             await parcelsWait()
         }

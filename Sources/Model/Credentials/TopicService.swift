@@ -25,9 +25,7 @@ package struct ServiceRoute: Hashable, Comparable, Sendable {
     package let route: RouteID
     package let service: TopicService
 
-    package init(_ route: RouteID, _ service: TopicService = .app) {
-        (self.route, self.service) = (route, service)
-    }
+    package init(_ route: RouteID, _ service: TopicService = .app) { (self.route, self.service) = (route, service) }
 
     package static func < (left: ServiceRoute, right: ServiceRoute) -> Bool {
         left.route == right.route ? left.service.rawValue < right.service.rawValue : left.route < right.route

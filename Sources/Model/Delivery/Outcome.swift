@@ -105,9 +105,7 @@ package enum TerminalState: Int16, Hashable, Sendable, CaseIterable {
 package struct TerminalStatus: Hashable, Sendable {
     package let state: TerminalState
     package let reason: String
-    package init(_ state: TerminalState, _ reason: String = "") {
-        (self.state, self.reason) = (state, reason)
-    }
+    package init(_ state: TerminalState, _ reason: String = "") { (self.state, self.reason) = (state, reason) }
 }
 
 /// Our conclusion about a token.

@@ -1,7 +1,5 @@
 package struct PositionedOutcome: Equatable, Sendable {
     package let position: Int32
     package let outcome: Outcome
-    package init(position: Int32, outcome: Outcome) {
-        (self.position, self.outcome) = (position, outcome)
-    }
+    package init(position: Int32, outcome: Outcome) { (self.position, self.outcome) = (position, outcome) }
 }

@@ -4,7 +4,5 @@ package struct PushTarget: Sendable, Equatable {
     /// The destination in the provider's own terms: the app's bundle id at APNs, the path with the project at FCM.
     package let address: String
 
-    package init(_ provider: Provider, _ address: String) {
-        (self.provider, self.address) = (provider, address)
-    }
+    package init(_ provider: Provider, _ address: String) { (self.provider, self.address) = (provider, address) }
 }

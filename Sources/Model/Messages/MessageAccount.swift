@@ -142,9 +142,7 @@ package struct FeedbackItem: Equatable, Sendable {
 package struct EnvironmentChange: Equatable, Sendable {
     package let from: PushEnvironment
     package let to: PushEnvironment
-    package init(from: PushEnvironment, to: PushEnvironment) {
-        (self.from, self.to) = (from, to)
-    }
+    package init(from: PushEnvironment, to: PushEnvironment) { (self.from, self.to) = (from, to) }
 }
 
 /// A verdict in the feed. The numbers are stored in the database.

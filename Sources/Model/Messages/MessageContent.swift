@@ -53,9 +53,7 @@ package struct Localization: Equatable, Sendable {
     package let locale: String
     package let text: NotificationText
 
-    package init(locale: String, text: NotificationText) {
-        (self.locale, self.text) = (locale, text)
-    }
+    package init(locale: String, text: NotificationText) { (self.locale, self.text) = (locale, text) }
 }
 
 package struct NotificationText: Equatable, Sendable {
@@ -83,9 +81,7 @@ package struct DataMember: Equatable, Sendable {
     package let name: String
     package let json: JSONText
 
-    package init(name: String, json: JSONText) {
-        (self.name, self.json) = (name, json)
-    }
+    package init(name: String, json: JSONText) { (self.name, self.json) = (name, json) }
 }
 
 /// One JSON value as text: valid, without white space. The code that creates one vouches for that (module JSON does).

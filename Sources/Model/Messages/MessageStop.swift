@@ -12,9 +12,7 @@ package enum MessageRate {
 package struct RatedMessage: Equatable, Sendable {
     package let message: MessageID
     package let perSecond: Int32
-    package init(message: MessageID, perSecond: Int32) {
-        (self.message, self.perSecond) = (message, perSecond)
-    }
+    package init(message: MessageID, perSecond: Int32) { (self.message, self.perSecond) = (message, perSecond) }
 }
 
 package enum ControlReply: Equatable, Sendable {
@@ -35,7 +33,5 @@ package enum MessageStop: Hashable, Sendable {
 package struct StoppedMessage: Equatable, Sendable {
     package let message: MessageID
     package let stop: MessageStop
-    package init(message: MessageID, stop: MessageStop) {
-        (self.message, self.stop) = (message, stop)
-    }
+    package init(message: MessageID, stop: MessageStop) { (self.message, self.stop) = (message, stop) }
 }

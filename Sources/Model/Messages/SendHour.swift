@@ -31,9 +31,7 @@ package struct LocalSending: Equatable, Sendable {
     /// Whether a device whose hour had already passed gets the message at once. Otherwise it gets none.
     package let sendsPassed: Bool
 
-    package init(hour: LocalHour, sendsPassed: Bool = false) {
-        (self.hour, self.sendsPassed) = (hour, sendsPassed)
-    }
+    package init(hour: LocalHour, sendsPassed: Bool = false) { (self.hour, self.sendsPassed) = (hour, sendsPassed) }
 
     /// When a device gets the message whose clock shows the hour at `instant`. nil: never, the hour had passed.
     package func sends(at instant: WallInstant, acceptedAt: WallInstant) -> WallInstant? {

@@ -37,7 +37,5 @@ package struct StalePolicy: Equatable, Sendable {
 package struct StaleCutoffs: Equatable, Sendable {
     package let provider: Provider
     package let instant: WallInstant
-    package init(provider: Provider, instant: WallInstant) {
-        (self.provider, self.instant) = (provider, instant)
-    }
+    package init(provider: Provider, instant: WallInstant) { (self.provider, self.instant) = (provider, instant) }
 }

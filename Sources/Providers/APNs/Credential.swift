@@ -144,9 +144,7 @@ struct APNsCertificateCredential: ProviderCredential {
         } else {
             do throws(KeyFault) {
                 identity = try keys.identity(pkcs12: form["pkcs12"] ?? [], password: form.text("password"))
-            } catch {
-                throw Self.fault(of: error, in: "pkcs12")
-            }
+            } catch { throw Self.fault(of: error, in: "pkcs12") }
         }
     }
 

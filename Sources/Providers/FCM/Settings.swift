@@ -47,9 +47,7 @@ package struct FCMServiceURL: Hashable, Sendable {
         return host.isEmpty || !isName ? nil : (String(host), port)
     }
 
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        byte.isLetter || byte.isDigit || "-._".utf8.contains(byte)
-    }
+    private static func isPlain(_ byte: UInt8) -> Bool { byte.isLetter || byte.isDigit || "-._".utf8.contains(byte) }
 }
 
 /// A Firebase project, by its id or its number: "my-project", "1234567890".

@@ -31,9 +31,7 @@ struct Checkup {
         guard let files = ListenerFiles(settings) else { return [] }
         do throws(StartFault) {
             return [DoctorRules.listener(notAfterSeconds: try files.read().notAfterSeconds, now: Clocks.wallNow())]
-        } catch {
-            return [.bad("TLS", error.description, "correct it; the gateway does not start with it")]
-        }
+        } catch { return [.bad("TLS", error.description, "correct it; the gateway does not start with it")] }
     }
 
     struct DatabaseInspection {

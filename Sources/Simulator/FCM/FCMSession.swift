@@ -58,9 +58,7 @@ final class FCMSession: ProviderSession {
         do throws(FCMRefusal) {
             try service.authorize(request, now: world.now)
             message = try MessageValidator(request.push.body)
-        } catch {
-            return refuse(request, error, target: .nobody)
-        }
+        } catch { return refuse(request, error, target: .nobody) }
         let target = DeviceToken(bytes: Array(message.target.key.utf8))
         if let text = message.target.fateText, let (entry, count) = FCMTokenFate.of(text),
             world.meetsFate(target, count: count)
@@ -76,9 +74,7 @@ final class FCMSession: ProviderSession {
         do throws(AccessTokens.Refusal) {
             answer = .json(200, try service.accessTokens.answer(request.push.body, url: url, now: world.now))
             world.summary.accessTokensIssued += 1
-        } catch {
-            answer = .json(error.status, error.body)
-        }
+        } catch { answer = .json(error.status, error.body) }
         if isAnswered { write(answer, request) } else { world.summary.unanswered += 1 }
     }
 
@@ -95,9 +91,7 @@ final class FCMSession: ProviderSession {
             }
             target = DeviceToken(bytes: Array(topic.utf8))
             answer = .json(200, body)
-        } catch {
-            answer = .json(error.status, error.body)
-        }
+        } catch { answer = .json(error.status, error.body) }
         record(request, target, answer.status, reason: answer.status == 200 ? nil : "InvalidTopicCall")
         if isAnswered { write(answer, request) } else { world.summary.unanswered += 1 }
     }

@@ -62,9 +62,7 @@ struct GroupFault: Error {
 }
 
 /// Like `translating`, for work on several rows at once.
-func translatingGroup<Answer>(
-    _ body: () async throws(PostgresError) -> Answer
-) async throws(GroupFault) -> Answer {
+func translatingGroup<Answer>(_ body: () async throws(PostgresError) -> Answer) async throws(GroupFault) -> Answer {
     do { return try await body() } catch { throw GroupFault(error) }
 }
 

@@ -19,9 +19,7 @@ package struct IdempotencyClaim: Equatable, Sendable {
 package struct IdempotentAnswer: Equatable, Sendable {
     package let claim: IdempotencyClaim
     package let answer: [UInt8]
-    package init(claim: IdempotencyClaim, answer: [UInt8]) {
-        (self.claim, self.answer) = (claim, answer)
-    }
+    package init(claim: IdempotencyClaim, answer: [UInt8]) { (self.claim, self.answer) = (claim, answer) }
 }
 
 /// The result of a request with an idempotency key.

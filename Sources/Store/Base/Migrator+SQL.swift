@@ -17,8 +17,7 @@ enum MigrationSQL {
 
     static let hasHistory = Statement(unprepared: "SELECT to_regclass('schema_migrations') IS NOT NULL")
 
-    static let applied = Statement(
-        unprepared: "SELECT name, checksum FROM schema_migrations ORDER BY position")
+    static let applied = Statement(unprepared: "SELECT name, checksum FROM schema_migrations ORDER BY position")
 
     static let checksums = Statement(
         unprepared: "SELECT sha256(sql) FROM unnest(:files) WITH ORDINALITY AS files (sql, place) ORDER BY place")

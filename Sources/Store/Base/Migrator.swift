@@ -44,9 +44,7 @@ package struct Migrator: Sendable {
             let isThere = try await pool.read(Query(MigrationSQL.hasHistory)).one(Bool.init)
             guard isThere else { return history.map(\.name) }
             applied = try Applied(reading: await pool.read(comparison), of: history)
-        } catch {
-            throw .store(StoreFault(error))
-        }
+        } catch { throw .store(StoreFault(error)) }
         if let fault = applied.fault { throw fault }
         return history.dropFirst(applied.count).map(\.name)
     }
@@ -56,9 +54,7 @@ package struct Migrator: Sendable {
     }
 
     /// Returns the migration's name; nil: nothing is left to do.
-    private func applyNext(
-        _ waits: @Sendable (MigrationWait) async -> Void
-    ) async throws(MigrationFault) -> String? {
+    private func applyNext(_ waits: @Sendable (MigrationWait) async -> Void) async throws(MigrationFault) -> String? {
         let giveUpAt = Clocks.monotonicNow() + lockPolicy.total
         var tries = 0
         while true {
@@ -68,9 +64,7 @@ package struct Migrator: Sendable {
                 step = try await tryNext(lockWait)
             } catch .refused(let refusal) {
                 throw .refused(statement: refusal.statement, refusal.sqlState)
-            } catch {
-                throw .store(StoreFault(error))
-            }
+            } catch { throw .store(StoreFault(error)) }
             switch step {
             case .none: return nil
             case .applied(let name): return name
@@ -156,9 +150,7 @@ package struct Migrator: Sendable {
                     process: try row.int32(), program: try row.text(), tables: try row.textArray(),
                     doing: try row.text(), heldFor: try row.int64OrNil().map { .seconds($0) })
             }
-        } catch {
-            return []
-        }
+        } catch { return [] }
     }
 }
 
@@ -168,9 +160,7 @@ package struct Migration: Equatable, Sendable {
     package let name: String
     package let sql: [UInt8]
 
-    package init(name: String, sql: [UInt8]) {
-        (self.name, self.sql) = (name, sql)
-    }
+    package init(name: String, sql: [UInt8]) { (self.name, self.sql) = (name, sql) }
 }
 
 /// The migrations applied to a database, compared with this program's history.

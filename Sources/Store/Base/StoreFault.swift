@@ -106,9 +106,7 @@ extension StoreFault {
 }
 
 /// Runs calls to PostgreSQL and translates their errors to `StoreFault`.
-func translating<Answer>(
-    _ body: () async throws(PostgresError) -> Answer
-) async throws(StoreFault) -> Answer {
+func translating<Answer>(_ body: () async throws(PostgresError) -> Answer) async throws(StoreFault) -> Answer {
     do { return try await body() } catch { throw StoreFault(error) }
 }
 

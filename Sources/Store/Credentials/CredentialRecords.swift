@@ -97,7 +97,5 @@ package struct LaneBlock: Equatable, Sendable {
 package struct SealedProviderToken: Equatable, Sendable {
     package let sealed: [UInt8]
     package let issuedAt: WallInstant
-    package init(sealed: [UInt8], issuedAt: WallInstant) {
-        (self.sealed, self.issuedAt) = (sealed, issuedAt)
-    }
+    package init(sealed: [UInt8], issuedAt: WallInstant) { (self.sealed, self.issuedAt) = (sealed, issuedAt) }
 }

@@ -38,9 +38,7 @@ extension CredentialStore {
     /// The slug of an app, for the log; nil: the app is gone.
     package func slug(of app: AppID) async throws(StoreFault) -> String? {
         let query = Query(AppSQL.slug) { $0.int64("app", app.value) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).first(String.init)
-        }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).first(String.init) }
     }
 
     /// The blocks that still hold.

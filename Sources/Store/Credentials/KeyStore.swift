@@ -13,9 +13,7 @@ package struct KeyStore: Sendable {
     ///
     /// - Parameter app: the app that the key is for; nil: all apps.
     /// - Parameter maker: the key that makes it, which it does not outlive; nil: the operator's.
-    package func create(
-        _ key: NewAPIKey, app: AppID?, maker: Int64? = nil
-    ) async throws(StoreFault) -> APIKeyRecord? {
+    package func create(_ key: NewAPIKey, app: AppID?, maker: Int64? = nil) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.create) {
             $0.int64("app", app?.value)
             $0.text("name", key.name)
@@ -26,9 +24,7 @@ package struct KeyStore: Sendable {
             $0.int64("keys_max", Int64(Self.keysMax))
             $0.int64("maker", maker)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run(query).first(APIKeyRecord.init)
-        }
+        return try await translating { () throws(PostgresError) in try await pool.run(query).first(APIKeyRecord.init) }
     }
 
     /// Returns keys by rising id; pass the last one to go on.
@@ -38,9 +34,7 @@ package struct KeyStore: Sendable {
             $0.int64("after", after)
             $0.int64("limit", Int64(limit))
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map(APIKeyRecord.init)
-        }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(APIKeyRecord.init) }
     }
 
     /// Deletes a key; false: there is none, or it is another app's.
@@ -55,17 +49,13 @@ package struct KeyStore: Sendable {
     /// Whether the key still exists and has not expired. A use that lasts longer than a moment asks again.
     package func lives(_ id: Int64) async throws(StoreFault) -> Bool {
         let query = Query(KeySQL.lives) { $0.int64("key", id) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).one(Bool.init)
-        }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).one(Bool.init) }
     }
 
     /// Finds a key; nil: no such key, or it has expired, or its app is deleted.
     package func find(sha256: [UInt8]) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.find) { $0.bytes("sha256", sha256) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run(query).first(APIKeyRecord.init)
-        }
+        return try await translating { () throws(PostgresError) in try await pool.run(query).first(APIKeyRecord.init) }
     }
 }
 

@@ -128,8 +128,7 @@ private struct AboutRow {
         let isMember = try row.members(column: 10, of: HistorySQL.about).place(of: registration) != nil
         let parcel = place.parcel == 0 ? nil : ParcelID(place.parcel)
         let event = state.map { PushStep.Event.ended(TerminalStatus($0, reason)) } ?? .goesOn(reason)
-        step =
-            isMember ? leg.map { PushStep(at: at, parcel: parcel, leg: $0, attempts: attempts, event: event) } : nil
+        step = isMember ? leg.map { PushStep(at: at, parcel: parcel, leg: $0, attempts: attempts, event: event) } : nil
     }
 }
 

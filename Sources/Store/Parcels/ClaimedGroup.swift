@@ -100,17 +100,14 @@ struct ClaimedGroup: Sendable {
     }
 
     /// Applies their app's limits to the parcels of several groups, in their order: users are counted for all at once.
-    static func judge(
-        _ groups: inout [ClaimedGroup], in transaction: PostgresTransaction
-    ) async throws(PostgresError) {
+    static func judge(_ groups: inout [ClaimedGroup], in transaction: PostgresTransaction) async throws(PostgresError) {
         let limited = groups.indices.flatMap { group in
             groups[group].parcels.indices.filter { groups[group].parcels[$0].isLimited }.map {
                 (group: group, place: $0)
             }
         }
         guard !limited.isEmpty else { return }
-        let judged = try await ClaimedParcel.judge(
-            limited.map { groups[$0.group].parcels[$0.place] }, in: transaction)
+        let judged = try await ClaimedParcel.judge(limited.map { groups[$0.group].parcels[$0.place] }, in: transaction)
         for (each, members) in zip(limited, judged) { groups[each.group].parcels[each.place].judged = members }
         for group in groups.indices {
             // The badges of several parcels are written together.

@@ -80,7 +80,6 @@ extension OriginRejection {
         }
         let (generation, reason) = (TokenGeneration(try row.int32()), try row.text())
         let until = try row.instant()
-        self.init(
-            route: RouteID(route), generation: generation, reason: reason, asOf: try row.instant(), until: until)
+        self.init(route: RouteID(route), generation: generation, reason: reason, asOf: try row.instant(), until: until)
     }
 }

@@ -22,9 +22,7 @@ package struct ParcelStore: Sendable {
     /// The most leases that one call rescues.
     static let rescuedMax: Int64 = 1_000
 
-    package init(pool: PostgresPool, notifier: WorkNotifier) {
-        (self.pool, self.notifier) = (pool, notifier)
-    }
+    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
 
     /// Returns the routes that have a due parcel in a known content format, by rising id, once for every service that
     /// has one. The next call takes the last route that was looked at.

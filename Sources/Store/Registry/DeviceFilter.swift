@@ -47,9 +47,7 @@ package struct DeviceCondition: Equatable, Sendable {
     package let expression: FilterExpression
     package let now: WallInstant
 
-    package init(_ expression: FilterExpression, now: WallInstant) {
-        (self.expression, self.now) = (expression, now)
-    }
+    package init(_ expression: FilterExpression, now: WallInstant) { (self.expression, self.now) = (expression, now) }
 }
 
 /// The index that a list scans. The numbers stand in cursors.

@@ -121,9 +121,7 @@ struct RegistrationBatch: Sendable {
 package struct InstallationKey: Hashable, Sendable {
     private let installation: String
     private let kind: TokenKind
-    package init(_ installation: String, _ kind: TokenKind) {
-        (self.installation, self.kind) = (installation, kind)
-    }
+    package init(_ installation: String, _ kind: TokenKind) { (self.installation, self.kind) = (installation, kind) }
 
     package static func == (one: InstallationKey, other: InstallationKey) -> Bool {
         one.kind == other.kind && one.installation.hasSameBytes(as: other.installation)
@@ -139,9 +137,7 @@ package struct InstallationKey: Hashable, Sendable {
 package struct TokenKey: Hashable, Sendable {
     private let provider: Provider
     private let token: DeviceToken
-    package init(_ provider: Provider, _ token: DeviceToken) {
-        (self.provider, self.token) = (provider, token)
-    }
+    package init(_ provider: Provider, _ token: DeviceToken) { (self.provider, self.token) = (provider, token) }
 
     /// Hashes eight bytes at a time. One by one, tokens would be most of what a batch hashes.
     package func hash(into hasher: inout Hasher) {

@@ -25,9 +25,7 @@ struct RegistrationLookup: Sendable {
         asksAttributes = incoming.contains { $0.registration.profile.attributes != .keep }
     }
 
-    func run(
-        in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> RegistrationSnapshot {
+    func run(in transaction: PostgresTransaction) async throws(PostgresError) -> RegistrationSnapshot {
         var queries = [Query(PlannerSQL.throughKeys), Query(RegistrationSQL.lock, namesAndTokens)]
         if asksTimes { queries.append(Query(RegistrationSQL.asOf, namesAndTokens)) }
         if asksAttributes { queries.append(Query(RegistrationSQL.sameAttributes, attributeParameters)) }
@@ -73,9 +71,7 @@ struct RegistrationLookup: Sendable {
     }
 
     /// Replaces attributes that equal the stored ones by `.keep`.
-    private func keepingSameAttributes(
-        _ same: Set<Int64>, in stored: [StoredRegistration]
-    ) -> [IncomingRegistration] {
+    private func keepingSameAttributes(_ same: Set<Int64>, in stored: [StoredRegistration]) -> [IncomingRegistration] {
         var keys: Set<InstallationKey> = []
         for row in stored {
             if let id = row.id, same.contains(id.value) { keys.insert(InstallationKey(row.installation, row.kind)) }
@@ -90,9 +86,7 @@ struct RegistrationLookup: Sendable {
         }
     }
 
-    private static func addTimes(
-        _ answer: ResultSet, to stored: inout [StoredRegistration]
-    ) throws(PostgresError) {
+    private static func addTimes(_ answer: ResultSet, to stored: inout [StoredRegistration]) throws(PostgresError) {
         var times: [RegistrationID: WallInstant] = [:]
         for index in 0..<answer.rowCount {
             var row = answer.row(index)

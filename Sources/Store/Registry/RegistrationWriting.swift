@@ -86,8 +86,7 @@ struct RegistrationWriting: Sendable {
             } else {
                 throw .unexpectedShape(statement: "registration_beat", column: 0)
             }
-            devices.append(
-                RegisteredDevice(change: decision.change, isNew: decision.row.id == nil, record: record))
+            devices.append(RegisteredDevice(change: decision.change, isNew: decision.row.id == nil, record: record))
         }
         return devices
     }

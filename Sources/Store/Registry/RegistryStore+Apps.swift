@@ -206,9 +206,7 @@ package final class SlugCache: Sendable {
         }
     }
 
-    func forget(_ app: AppID) {
-        known.withLock { apps in apps = apps.filter { $0.value.app.id != app } }
-    }
+    func forget(_ app: AppID) { known.withLock { apps in apps = apps.filter { $0.value.app.id != app } } }
 
     func cache(_ app: AppRecord) {
         known.withLock { apps in

@@ -3,9 +3,7 @@ import Postgres
 
 // Badges of one registration. Each function returns nil if there is no such registration.
 extension RegistryStore {
-    package func badge(
-        app: AppID, installation: String, kind: TokenKind = .alert
-    ) async throws(StoreFault) -> Int32? {
+    package func badge(app: AppID, installation: String, kind: TokenKind = .alert) async throws(StoreFault) -> Int32? {
         let query = Query(BadgeSQL.read) { $0.registration(app, installation, kind) }
         return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.read(query)) }
     }
@@ -90,9 +88,7 @@ extension RegistryStore {
         }
     }
 
-    private static func badge(in rows: ResultSet) throws(PostgresError) -> Int32? {
-        try rows.first(Int32.init)
-    }
+    private static func badge(in rows: ResultSet) throws(PostgresError) -> Int32? { try rows.first(Int32.init) }
 }
 
 extension Parameters {

@@ -76,9 +76,7 @@ private struct PatchedRow {
     private let attributesSize: AttributesPatch.Size
     private let tagsBefore: Int
 
-    init(
-        _ row: inout Row, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch
-    ) throws(PostgresError) {
+    init(_ row: inout Row, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch) throws(PostgresError) {
         id = try row.int64()
         let stored = try RegistrationProfile(&row)
         var profile = stored.changed(by: patch.profile)

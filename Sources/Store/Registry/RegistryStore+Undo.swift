@@ -17,9 +17,7 @@ package enum UndoReply: Equatable, Sendable {
 
 extension RegistryStore {
     /// Restores the token that a feedback entry retired. Repeating it changes nothing.
-    package func undo(
-        feedback id: Int64, app: AppID, now: WallInstant? = nil
-    ) async throws(StoreFault) -> UndoReply {
+    package func undo(feedback id: Int64, app: AppID, now: WallInstant? = nil) async throws(StoreFault) -> UndoReply {
         for _ in 1..<Self.singleTriesMax {
             do throws(StoreFault) { return try await undoOnce(id, app, now) } catch {
                 // The token was registered elsewhere meanwhile. The next try sees that holder.
@@ -42,8 +40,7 @@ extension RegistryStore {
                     let entry = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
                         .first { row throws(PostgresError) in (RegistrationID(try row.int64()), try Retirement(&row)) }
                     guard let (registration, retired) = entry else { return .unknownFeedback }
-                    return try await Self.undo(
-                        retired, feedback: id, of: registration, app, now, in: transaction)
+                    return try await Self.undo(retired, feedback: id, of: registration, app, now, in: transaction)
                 }
             }
         }

@@ -69,7 +69,5 @@ final class RouteCache: Sendable {
         }
     }
 
-    func forget(app: AppID) {
-        known.withLock { routes in routes = routes.filter { $0.key.app != app } }
-    }
+    func forget(app: AppID) { known.withLock { routes in routes = routes.filter { $0.key.app != app } } }
 }
