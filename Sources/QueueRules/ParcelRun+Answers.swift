@@ -168,7 +168,9 @@ extension ParcelRun {
 
     /// A member that leaves a parcel of several is tried once more in quarantine: another member may have crashed the
     /// owners.
-    var lapsesGoingOn: Int16 { parcel.members.count > 1 ? min(parcel.lapses, PoisonRule.lapsesMax - 1) : parcel.lapses }
+    var lapsesGoingOn: Int16 {
+        parcel.members.count > 1 ? min(parcel.lapses, PoisonRule.bisectedFrom - 1) : parcel.lapses
+    }
 
     var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
 

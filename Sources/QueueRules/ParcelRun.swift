@@ -81,7 +81,6 @@ package struct ParcelRun: Equatable, Sendable {
     // Gives each member its first state.
     mutating func sortByStatus() {
         let isExpired = parcel.leasedAt >= parcel.expiresAt
-        let isPoisoned = parcel.lapses >= PoisonRule.lapsesMax
         var present: [Int32] = []
         for position in parcel.members.indices {
             switch parcel.members[position].status {
@@ -106,27 +105,33 @@ package struct ParcelRun: Equatable, Sendable {
                 }
             }
         }
-        if isPoisoned { bisect(present) } else { toSend = present }
+        if PoisonRule.maySend(parcel.members.count, afterLapses: parcel.lapses) {
+            toSend = present
+        } else if parcel.members.count > 1 {
+            bisect(present)
+        } else {
+            giveUpPoison(present)
+        }
+    }
+
+    private mutating func giveUpPoison(_ present: [Int32]) {
+        for position in present {
+            end(Int(position), TerminalStatus(.gaveUp, TerminalReason.poison))
+            alarms.append(.poison(parcel.members[Int(position)].registration))
+        }
     }
 
     /// Cuts a parcel that ended three of its owners in two, until the guilty push is alone in its parcel.
     ///
     /// If the other members are gone or moved, the one that is left is not proven guilty: it goes on alone in
     /// quarantine.
-    mutating func bisect(_ present: [Int32]) {
-        guard parcel.members.count > 1 else {
-            for position in present {
-                end(Int(position), TerminalStatus(.gaveUp, TerminalReason.poison))
-                alarms.append(.poison(parcel.members[Int(position)].registration))
-            }
-            return
-        }
+    private mutating func bisect(_ present: [Int32]) {
         for (place, position) in present.enumerated() {
             // The two halves must not merge into one remainder, so their due times differ.
             let dueAfter: Duration = place < present.count / 2 ? .zero : .seconds(1)
             goOn(
                 Int(position), route: parcel.route, dueAfter: dueAfter, attempt: parcel.attempt,
-                lapses: PoisonRule.lapsesMax - 1, spent: parcel.retrySpent, answerLost: true, cause: .bisected,
+                lapses: PoisonRule.bisectedFrom - 1, spent: parcel.retrySpent, answerLost: true, cause: .bisected,
                 origin: parcel.origin)
         }
     }
@@ -136,14 +141,6 @@ package struct ParcelRun: Equatable, Sendable {
 package enum ParcelAlarm: Equatable, Sendable {
     case poison(RegistrationID)
     case ourFault(reason: String)
-}
-
-package enum PoisonRule {
-    /// Two expired leases happen (a deploy, a crash, a frozen machine); three of one parcel are a pattern.
-    package static let lapsesMax: Int16 = 3
-    /// The expired leases from which a parcel is quarantined. Otherwise parcels in one process with a poison push would
-    /// end as poison too.
-    package static let quarantineFrom: Int16 = 2
 }
 
 /// Stable reasons of terminal states that no provider named.

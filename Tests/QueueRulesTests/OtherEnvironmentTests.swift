@@ -148,7 +148,7 @@ struct CrossEnvironmentParcelTests {
 
     @Test("keeps its origin rejection when it is split, and drops it for members that moved")
     func cutAndMoved() {
-        var run = ParcelRunSamples.run(crossEnvironment([.present, .present], lapses: PoisonRule.lapsesMax))
+        var run = ParcelRunSamples.run(crossEnvironment([.present, .present], lapses: PoisonRule.bisectedFrom))
         #expect(run.settlement()?.remainders.map(\.origin) == [.sample, .sample])
         run = ParcelRunSamples.run(crossEnvironment([.moved(to: origin), .moved(to: other)]))
         #expect(run.settlement()?.remainders.map(\.origin) == [nil, nil])

@@ -165,19 +165,29 @@ struct ParcelRunPoisonTests {
         }
     }
 
-    @Test("splits in two at the lapse limit, and each half is one lapse below the limit")
+    @Test("splits in two after its third lapse, and each half goes on with two lapses")
     func bisected() {
         var run = ParcelRunSamples.run(
-            ParcelRunSamples.parcel([.present, .present, .present, .present], lapses: PoisonRule.lapsesMax))
+            ParcelRunSamples.parcel([.present, .present, .present, .present], lapses: PoisonRule.bisectedFrom))
         #expect(run.takeMembersToSend().isEmpty)
         let remainders = run.settlement()?.remainders ?? []
         #expect(remainders.map(\.members.count) == [2, 2])
-        #expect(remainders.allSatisfy { $0.lapses == PoisonRule.lapsesMax - 1 && $0.answerLost })
+        #expect(remainders.allSatisfy { $0.lapses == PoisonRule.bisectedFrom - 1 && $0.answerLost })
     }
 
-    @Test("gives up its only push at the lapse limit, with an alarm that names it")
-    func poison() {
-        var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], lapses: PoisonRule.lapsesMax))
+    @Test("sends its only push again until its tenth lapse")
+    func triedOn() {
+        for lapses in Int16(1)...9 {
+            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], lapses: lapses))
+            #expect(run.takeMembersToSend() == [0], "after \(lapses) lapses")
+            #expect(run.takeAlarms().isEmpty)
+        }
+    }
+
+    @Test("gives up its only push from its tenth lapse on, with an alarm that names it", arguments: [Int16(10), 11])
+    func poison(lapses: Int16) {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], lapses: lapses))
+        #expect(run.takeMembersToSend().isEmpty)
         #expect(run.takeAlarms() == [.poison(RegistrationID(101))])
         #expect(
             run.settlement()?.terminalCounts == [
@@ -188,19 +198,27 @@ struct ParcelRunPoisonTests {
     @Test("blames no push whose companions are gone or moved, and tries each alone once more")
     func companyLeft() {
         for other in [MemberStatus.deleted, .retired, .moved(to: RouteID(9))] {
-            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, other], lapses: PoisonRule.lapsesMax))
+            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, other], lapses: PoisonRule.bisectedFrom))
             #expect(run.takeAlarms().isEmpty)
             let settlement = run.settlement()
             #expect(settlement?.terminalCounts.contains { $0.terminalStatus.reason == TerminalReason.poison } == false)
             let lapses = settlement?.remainders.map(\.lapses) ?? []
-            #expect(!lapses.isEmpty && lapses.allSatisfy { $0 == PoisonRule.lapsesMax - 1 })
+            #expect(!lapses.isEmpty && lapses.allSatisfy { $0 == PoisonRule.bisectedFrom - 1 })
         }
     }
 
     @Test("keeps its lapses if its only push moves to another route")
     func movedAlone() {
-        var run = ParcelRunSamples.run(
-            ParcelRunSamples.parcel([.moved(to: RouteID(9))], lapses: PoisonRule.lapsesMax))
-        #expect(run.settlement()?.remainders.map(\.lapses) == [PoisonRule.lapsesMax])
+        for lapses in [PoisonRule.bisectedFrom, PoisonRule.givenUpFrom] {
+            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.moved(to: RouteID(9))], lapses: lapses))
+            #expect(run.settlement()?.remainders.map(\.lapses) == [lapses])
+        }
+    }
+
+    @Test("pauses only while its only push is tried on, twice as long each time up to four minutes")
+    func pauses() {
+        let pauses = (Int16(0)...11).map { PoisonRule.pause(1, afterLapses: $0) }
+        #expect(pauses == [0, 0, 0, 15, 30, 60, 120, 240, 240, 240, 0, 0].map { .seconds($0) })
+        #expect((Int16(0)...11).allSatisfy { PoisonRule.pause(2, afterLapses: $0) == .zero })
     }
 }

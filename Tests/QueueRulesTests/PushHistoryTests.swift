@@ -86,7 +86,7 @@ struct PushHistoryTests {
         let moved = ParcelRunSamples.parcel([.moved(to: ParcelRunSamples.otherRoute)], attempt: 1)
         var run = ParcelRunSamples.run(moved)
         #expect(run.settlement()?.history == [HistoryEntry(.goesOn(.moved), attempts: 1, members: ids(1))])
-        run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present], lapses: PoisonRule.lapsesMax))
+        run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present], lapses: PoisonRule.bisectedFrom))
         #expect(
             run.settlement()?.history == [
                 HistoryEntry(.goesOn(.bisected), attempts: 0, members: ids(1)),

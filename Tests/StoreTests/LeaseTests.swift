@@ -185,6 +185,53 @@ struct LeaseTests {
         }
     }
 
+    @Test("with a single push is leased again after a pause that grows with its lapses")
+    func pauses() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            var now = dawn
+            for lapses in Int16(0)...10 {
+                let scope: LeaseScope = lapses < PoisonRule.quarantineFrom ? .ordinary : .lapsed
+                let pause = PoisonRule.pause(1, afterLapses: lapses)
+                if pause > .zero {
+                    #expect(try await world.lease(scope: scope, at: now + (pause - .milliseconds(1))) == nil)
+                }
+                now = now + pause
+                #expect(try await world.lease(scope: scope, at: now)?.lapses == lapses)
+                now = now + .seconds(61)
+                #expect(try await world.stores.parcels.rescue(now: now) == 1)
+            }
+        }
+    }
+
+    @Test("with several pushes is leased again at once after its third lapse, to be split")
+    func bisectedAtOnce() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await world.send(world.newMessage())
+            let first = try #require(try await world.lease())
+            try await world.pool.script("UPDATE parcels SET lapses = 2 WHERE id = \(first.id.value)")
+            let later = dawn + .seconds(61)
+            #expect(try await world.stores.parcels.rescue(now: later) == 1)
+            #expect(try await world.lease(scope: .lapsed, at: later)?.lapses == 3)
+        }
+    }
+
+    @Test("with a single push does not wait past its expiry, however often it lapsed")
+    func pausedExpires() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(lifetime: .seconds(70)))
+            let first = try #require(try await world.lease())
+            try await world.pool.script("UPDATE parcels SET lapses = 8 WHERE id = \(first.id.value)")
+            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(61)) == 1)
+            #expect(try await world.lease(scope: .lapsed, at: dawn + .seconds(69)) == nil)
+            let expired = try await world.lease(scope: .expired, at: dawn + .seconds(70))
+            #expect(expired?.lapses == 9)
+        }
+    }
+
     @Test("fails by name if its bytes are damaged, and the parcels behind it are leased")
     func damaged() async throws {
         try await withStores { world in

@@ -18,7 +18,8 @@ extension SimulatedStore {
         }
     }
 
-    /// Ends leases that expired without a renewal. Their parcels are ready again, and count the expiry in `lapses`.
+    /// Ends leases that expired without a renewal. Their parcels count the expiry in `lapses`. They are ready
+    /// again, a single push after a pause from its third expiry on.
     @discardableResult
     package mutating func rescue(now: WallInstant, atMost limit: Int = UpkeepLimits().rescuedMax) -> Int {
         let ended = parcels.indices.compactMap { place in
@@ -28,6 +29,9 @@ extension SimulatedStore {
         for (place, _) in first {
             parcels[place].lease = nil
             parcels[place].lapses = min(parcels[place].lapses, Int16.max - 1) + 1
+            let parcel = parcels[place]
+            let pause = PoisonRule.pause(parcel.pending, afterLapses: parcel.lapses)
+            if pause > .zero { parcels[place].dueAt = min(now + pause, parcel.goesOnUntil) }
         }
         return first.count
     }
@@ -231,9 +235,12 @@ extension ParcelRow {
         case .ordinary, .rateLimited: !isQuarantined
         case .urgent: urgency == .transactional && !isQuarantined
         case .lapsed: isQuarantined
-        case .expired: min(expiresAt, origin?.until ?? expiresAt) <= now
+        case .expired: goesOnUntil <= now
         }
     }
+
+    /// When it is claimed as expired. A cross-environment parcel counts as expired from `origin.until` on.
+    fileprivate var goesOnUntil: WallInstant { min(expiresAt, origin?.until ?? expiresAt) }
 
     /// The bitmap as it goes over the wire: empty where nothing is settled yet.
     package var bitmap: [UInt8] {

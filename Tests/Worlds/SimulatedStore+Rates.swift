@@ -54,10 +54,10 @@ extension SimulatedStore {
         return min(places.count, limit)
     }
 
-    /// Charges a parcel that did not wait to its message's rate, without deferred members. A parcel that is only
-    /// bisected is free.
+    /// Charges a parcel that did not wait to its message's rate, without deferred members. A parcel of
+    /// which nothing is sent after too many expired leases is free.
     mutating func charge(_ parcel: LeasedParcel, _ now: WallInstant) {
-        if now < parcel.expiresAt, parcel.lapses < PoisonRule.lapsesMax {
+        if now < parcel.expiresAt, PoisonRule.maySend(parcel.members.count, afterLapses: parcel.lapses) {
             take(parcel.members.count - parcel.deferredCount, parcel.message, now)
         }
     }

@@ -145,7 +145,7 @@ extension SimulatedWorld {
             return !seen.contains { $0.answer.kind.isAccepted }
         }
         if !missed.isEmpty { judge(.reached) }
-        let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
+        let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.givenUpFrom) }
         // Each of these terminal states was checked against its reason when it was settled.
         let excuses: [TerminalState] = [.expired, .gaveUp, .cancelled, .suppressed]
         for pair in missed where !answerLedger.isContradicted(pair) {

@@ -96,8 +96,8 @@ extension SimulatedWorld {
     ) -> String? {
         switch terminalStatus.reason {
         case TerminalReason.poison:
-            return ledger.lapses[pair, default: 0] >= Int(PoisonRule.lapsesMax)
-                ? nil : "but did not end three processes"
+            return ledger.lapses[pair, default: 0] >= Int(PoisonRule.givenUpFrom)
+                ? nil : "but did not end ten processes"
         case TerminalReason.answerLost:
             let isLost = answerLedger.mayBeLost(pair) || ledger.lapses[pair, default: 0] > 0
             return isLost && ledger.wasFree(pair) ? nil : "but none of its answers was lost"

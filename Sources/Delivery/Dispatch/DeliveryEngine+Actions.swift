@@ -151,7 +151,7 @@ extension DeliveryEngine {
         switch alarm {
         case .poison(let registration):
             log.error(
-                "Push given up: it crashed three processes",
+                "Push given up: it crashed ten processes",
                 metadata: ["message_id": "\(message.value.text)", "registration": "\(registration.value)"])
         case .ourFault(let reason):
             log.error(

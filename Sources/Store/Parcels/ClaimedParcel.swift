@@ -73,9 +73,10 @@ struct ClaimedParcel: Sendable {
     }
 
     /// Returns the queries that charge the message's rate with pushes that did not wait for it. Deferred members are
-    /// not charged, nor is a parcel that is only bisected after too many expired leases.
+    /// not charged, nor is a parcel of which nothing is sent after too many expired leases.
     func charges(_ scope: LeaseScope, now: WallInstant?) -> [Query] {
-        guard scope != .expired, row.ratePerSecond != nil, !row.isExpired, row.lapses < PoisonRule.lapsesMax
+        guard scope != .expired, row.ratePerSecond != nil, !row.isExpired,
+            PoisonRule.maySend(ids.count, afterLapses: row.lapses)
         else { return [] }
         let deferred = judged?.deferredCount ?? 0
         let pushes = scope == .rateLimited ? -deferred : ids.count - deferred

@@ -60,11 +60,22 @@ enum ParcelSQL {
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
         """)
 
-    /// Makes parcels with an expired lease ready again.
+    // Only in this case is the pause computed: `power` would overflow after a thousand lapses.
+    private static let isTriedOn =
+        "pending = 1 AND lapses + 1 >= \(PoisonRule.bisectedFrom) AND lapses + 1 < \(PoisonRule.givenUpFrom)"
+    private static let pause = """
+        least(\(PoisonRule.pauseSecondsFirst) * power(2, lapses + 1 - \(PoisonRule.bisectedFrom)),
+                \(PoisonRule.pauseSecondsMax)) * interval '1 second'
+        """
+
+    /// Makes parcels with an expired lease ready again. A single push that is tried on waits for `PoisonRule.pause`,
+    /// but not past its expiry, where `claimExpired` must find it.
     static let rescue = Statement(
         "parcel_rescue",
         """
-        UPDATE parcels SET state = \(ready), owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767)
+        UPDATE parcels SET state = \(ready), owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767),
+            due_at = CASE WHEN \(isTriedOn)
+                THEN least(\(now) + \(pause), expires_at, origin_until) ELSE due_at END
         WHERE id = ANY (ARRAY(
             SELECT id FROM parcels WHERE state = \(leased) AND lease_until < \(now)
             ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED))
