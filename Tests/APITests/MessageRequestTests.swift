@@ -217,6 +217,7 @@ struct MessageRequestTests {
         to(#"{"all": true, "providers": []}"#, .invalidValue, "/audience/providers"),
         to(#"{"all": true, "providers": "apns"}"#, .wrongType, "/audience/providers"),
         to(#"{"all": true, "providers": ["apns", "gcm"]}"#, .invalidValue, "/audience/providers/1"),
+        to(#"{"all": true, "providers": ["apns", "hms"]}"#, .notSupported, "/audience/providers/1"),
         to(#"{"all": true, "providers": [1]}"#, .wrongType, "/audience/providers/0"),
         to(
             #"{"all": true, "providers": ["apns", "apns", "apns", "apns", "apns"]}"#, .valueTooLong,

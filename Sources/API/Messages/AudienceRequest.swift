@@ -109,18 +109,19 @@ enum AudienceRequest {
         }
         var providers: [Provider] = []
         for (place, element) in elements.enumerated() {
-            let provider = try provider(element, at: pointer / place)
+            let provider = try offered(element, at: pointer / place).id
             if !providers.contains(provider) { providers.append(provider) }
         }
         return providers
     }
 
-    private static func provider(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> Provider {
-        let name = try value.anyString(at: pointer)
-        guard let provider = Provider(name: name) else {
-            let names = Provider.allCases.map(\.name).joined(separator: ", ")
+    /// Refuses a provider of the contract that this version does not deliver to by name.
+    private static func offered(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> any PushProvider {
+        guard let id = Provider(name: try value.anyString(at: pointer)) else {
+            let names = PushProviders.names.joined(separator: ", ")
             throw Problem(.invalidValue, "A provider is one of \(names).", at: pointer)
         }
+        guard let provider = PushProviders.offered(id) else { throw .notOffered(at: pointer) }
         return provider
     }
 }
@@ -136,28 +137,23 @@ extension AudienceRequest {
 
     private static func readTarget(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> InlineTarget {
         var reader = try EnvelopeReader(value, at: pointer)
-        let provider = try provider(
+        let provider = try offered(
             try reader.required("provider", "\(PushProviders.names.joined(separator: " or ")): who issued the token"),
             at: pointer / "provider")
         let environment: PushEnvironment? = try reader.choice("environment")
         let topic = try reader.string("topic", bytesMax: RegistrationLimits.topicBytesMax)
         let text = try reader.required("token", "the device token as text")
         try reader.end()
-        guard let offered = PushProviders.offered(provider) else {
+        guard topic == nil || provider.hasTopics, environment.map(provider.environments.contains) ?? true else {
             throw Problem(
-                .notSupported, "\(provider.name) is not offered by this version. Leave it out.",
-                at: pointer / "provider")
-        }
-        guard topic == nil || offered.hasTopics, environment.map(offered.environments.contains) ?? true else {
-            throw Problem(
-                .invalidValue, "\(offered.title) tokens have neither a topic nor a sandbox. Leave both out.",
+                .invalidValue, "\(provider.title) tokens have neither a topic nor a sandbox. Leave both out.",
                 at: pointer / (topic == nil ? "environment" : "topic"))
         }
         return InlineTarget(
-            provider: provider, environment: environment ?? .production,
+            provider: provider.id, environment: environment ?? .production,
             topic: try topic.map { (text) throws(Problem) in
-                try TokenText.topic(text, of: offered, kind: nil, at: pointer / "topic")
+                try TokenText.topic(text, of: provider, kind: nil, at: pointer / "topic")
             } ?? "",
-            token: try TokenText.read(text, of: offered, at: pointer / "token"))
+            token: try TokenText.read(text, of: provider, at: pointer / "token"))
     }
 }
