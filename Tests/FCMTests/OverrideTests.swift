@@ -219,6 +219,7 @@ struct MessageKeysTests {
             ),
             (##"{"android":{"notification":{"color":"#0011223"}}}"##, "/fcm/android/notification/color"),
             (##"{"android":{"notification":{"color":"#00112g"}}}"##, "/fcm/android/notification/color"),
+            (##"{"android":{"notification":{"color":"#\u0301abcd"}}}"##, "/fcm/android/notification/color"),
             (##"{"android":{"notification":{"color":"0011223"}}}"##, "/fcm/android/notification/color"),
             (#"{"fcm_options":{"analytics_label":"a b"}}"#, "/fcm/fcm_options/analytics_label"),
             (#"{"fcm_options":{"analytics_label":""}}"#, "/fcm/fcm_options/analytics_label"),

@@ -69,7 +69,7 @@ enum FCMScalars {
 
     private static func isColor(_ value: JSONValue) -> Bool {
         guard let text = value.string, text.utf8.count == 7, text.utf8.first == UInt8(ascii: "#") else { return false }
-        return text.dropFirst().allSatisfy { $0.isASCII && $0.isHexDigit }
+        return text.utf8.dropFirst().allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
     }
 
     /// Checks only that it begins like a URL and is printable. The device finds out what the address leads to.
