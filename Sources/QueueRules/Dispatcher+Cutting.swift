@@ -30,11 +30,12 @@ extension Dispatcher {
     /// process, and are leased in their turn.
     ///
     /// A route's pushes are admitted together or not at all, and count as leased until the cut's `cut` event. It must
-    /// follow, whatever becomes of the cut. Older transactional parcels of a route that wait for a lease go first.
+    /// follow, whatever becomes of the cut. Older transactional parcels of a route go first, until a lease asks for them:
+    /// if cuts waited for its end too, a busy route would never come back to them.
     package mutating func admit(_ cut: CutID, _ demands: [CutDemand], now: MonotonicInstant) -> [LaneKey?] {
         demands.map { demand in
             guard !isDraining, case .off = quarantine, let place = placeOfRoute(demand.serviceRoute),
-                routes[place].work != .transactional, let exit = routes[place].exit,
+                !routes[place].hasUrgentUnasked, let exit = routes[place].exit,
                 permission(for: .transactional, on: routes[place]).room >= demand.members,
                 laneHolds(demand.members, exit.lane)
             else { return nil }

@@ -193,7 +193,7 @@ extension Dispatcher {
     private mutating func lease(
         _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        routes[place].begin(scope, passing: scope == .rateLimited ? messagesFull(on: routes[place].lane) : [])
+        routes[place].begin(scope, passing: scope == .rateLimited ? messagesFull(on: routes[place].lane) : [], now)
         leasesOutstanding += 1
         let route = routes[place]
         lastServed = route.ready.app

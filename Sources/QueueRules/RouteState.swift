@@ -21,7 +21,7 @@ struct RouteState: Sendable {
         /// `last`: the scope of the call before. → inFlight
         case idle(last: LeaseScope?)
         /// → idle, outdated
-        case inFlight(LeaseScope)
+        case inFlight(LeaseScope, since: MonotonicInstant)
         /// A call for rate-limited parcels is in flight that passed over messages which may be leased by now. → idle
         case outdated
     }
@@ -68,6 +68,13 @@ struct RouteState: Sendable {
     /// The last call was for rate-limited parcels. Ordinary ones alternate with these.
     var wasRated: Bool { call == .idle(last: .rateLimited) }
 
+    /// Transactional parcels wait that no call in flight asks for.
+    var hasUrgentUnasked: Bool {
+        guard work == .transactional else { return false }
+        guard case .inFlight(let scope, let since) = call, scope == .ordinary || scope == .urgent else { return true }
+        return workSeenAt.map { $0 > since } ?? false
+    }
+
     var isIdle: Bool { work == .none && !hasLapsed && !isLeasing }
 
     /// - Parameter since: when the poll began; it may have missed parcels planned after that.
@@ -98,8 +105,8 @@ struct RouteState: Sendable {
     }
 
     /// - Parameter passing: the messages that a call for rate-limited parcels does not ask for.
-    mutating func begin(_ scope: LeaseScope, passing: [MessageID]) {
-        call = .inFlight(scope)
+    mutating func begin(_ scope: LeaseScope, passing: [MessageID], _ now: MonotonicInstant) {
+        call = .inFlight(scope, since: now)
         if scope == .rateLimited { rated.passed = passing }
         if scope == .expired { maySweep = false }
     }
@@ -147,7 +154,7 @@ struct RouteState: Sendable {
     /// The messages that the last call passed over may be leased now: they are asked for at once.
     mutating func askForPassed() {
         rated.passed = []
-        if call == .inFlight(.rateLimited) { call = .outdated }
+        if case .inFlight(.rateLimited, _) = call { call = .outdated }
         rated.dueAt = MonotonicInstant(nanoseconds: .min)
     }
 }

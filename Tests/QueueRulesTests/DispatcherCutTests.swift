@@ -56,10 +56,15 @@ struct DispatcherCutTests {
         expect(nil, &bench, on: 4)
     }
 
-    @Test("leaves parcels ready behind older transactional parcels of their route")
-    func inTurn() {
-        var bench = idle(hasUrgent: true)
+    @Test("leaves parcels ready behind older transactional parcels of their route, until a lease asks for these")
+    func inTurn() throws {
+        var bench = idle()
+        let request = try #require(bench.find([DispatcherBench.route(3)]).leaseRequests.first)
+        bench.now = bench.now + .milliseconds(1)
+        bench.report(.planned([DispatcherBench.route(3, hasUrgent: true)]))
         expect(nil, &bench)
+        #expect(!bench.report(.leased([], asked: request)).leaseRequests.isEmpty)
+        expect(DispatcherBench.lane, &bench)
     }
 
     @Test("leaves parcels ready if their lane can't send")
