@@ -20,6 +20,7 @@ extension DeliveryEngine {
         for fault in result.unreadable {
             log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
         }
+        if !result.ready.isEmpty { Task { await leave(result.ready, of: messages) } }
         if let app = messages.first?.cut.message.app {
             cutEnds.add(app) { await self.end(id, result, of: messages, startedAt) }
         }
@@ -31,15 +32,14 @@ extension DeliveryEngine {
     /// How long to wait before the database is asked again.
     private static let releaseEvery: Duration = .seconds(1)
 
-    /// Lets other leases have the parcels of messages that may have been committed.
+    /// Lets other leases have the parcels of messages that may have been committed. That nothing is found says little:
+    /// the commit may be under way. So it asks until their leases end.
     private nonisolated func release(
         _ messages: [MessageID], in store: MessageStore, until leaseEnd: MonotonicInstant
     ) async {
         while Clocks.monotonicNow() < leaseEnd {
-            do throws(StoreFault) {
-                if try await store.release(messages, of: process) > 0 { await take(.hint) }
-                return
-            } catch { try? await Task.sleep(for: Self.releaseEvery) }
+            if let count = try? await store.release(messages, of: process), count > 0 { await take(.hint) }
+            try? await Task.sleep(for: Self.releaseEvery)
         }
     }
 
@@ -57,11 +57,6 @@ extension DeliveryEngine {
     ) async {
         var known: [MessageID: DirectMessage] = [:]  // lookup only
         for message in messages { known[message.cut.message.id] = message }
-        if !result.ready.isEmpty {
-            for message in messages {
-                accepted.store(message.compiled, contentBytes: message.cut.message.content.count)
-            }
-        }
         var cuts: [CutParcels] = []
         for lease in result.leases {
             let compiled = lease.parcels.compactMap { parcel in
@@ -75,7 +70,14 @@ extension DeliveryEngine {
             cuts.append(CutParcels(serviceRoute: lease.route.serviceRoute, startedAt: startedAt, parcels: read))
         }
         take(.cut(id, cuts))
-        if !result.ready.isEmpty { take(.planned(result.ready)) }
+    }
+
+    /// Handles parcels that are ready for any process.
+    private func leave(_ ready: [ReadyRoute], of messages: [DirectMessage]) {
+        for message in messages {
+            accepted.store(message.compiled, contentBytes: message.cut.message.content.count)
+        }
+        take(.planned(ready))
     }
 }
 
