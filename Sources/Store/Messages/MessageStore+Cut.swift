@@ -75,14 +75,14 @@ private struct CutRun: Sendable {
     private func cutTogether(_ messages: [CutMessage], _ lockTimeout: Duration) async throws(GroupFault) -> CutResult {
         let pool = store.pool
         let routes = Query.addRoutes(of: messages.map(\.message.audience), app: messages[0].message.app)
+        let options = TransactionOptions(lockTimeout: lockTimeout)
         return try await translatingGroup { () throws(PostgresError) in
             // Routes of inline targets are added before the transaction: they are for everybody, and delay nobody
             // meanwhile. One message may name too many for its app, so they are added for each half anew.
-            if !routes.isEmpty { _ = try await pool.run(routes) }
+            if !routes.isEmpty { _ = try await pool.run(routes, transaction: options) }
             // 40P01: a registration locked the same badges in another order after all.
             return try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
-                    transaction throws(PostgresError) -> CutResult in
+                try await pool.transaction(options) { transaction throws(PostgresError) -> CutResult in
                     var group = CutGroup(messages, order, now: now)
                     try await group.find(in: transaction)
                     guard group.writesAny, !group.result.isOutdated else {
