@@ -63,9 +63,6 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         transaction: @escaping @Sendable ([Operation], AppID) async -> [Answer]
     ) { (self.settings, self.refusal, self.subject, self.transaction) = (settings, refusal, subject, transaction) }
 
-    /// Operations of this app that wait or are in flight.
-    package func waitingOf(_ app: AppID) -> Int { state.withLock { $0.queues[app]?.waiting ?? 0 } }
-
     /// Returns the refusal if too many wait already, over all or of this app: the operation is then never written.
     package func commit(_ operation: Operation, app: AppID) async -> Answer { await commit([operation], app: app)[0] }
 

@@ -18,12 +18,6 @@ extension CredentialStore {
         notifier.notify(.credentials)
     }
 
-    package func unblock(_ credential: CredentialID) async throws(StoreFault) {
-        let query = Query(CredentialSQL.unblock) { $0.int64("credential", credential.value) }
-        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
-        if count > 0 { notifier.notify(.credentials) }
-    }
-
     /// The given credentials that are not active or no longer exist, in the order asked. Their lanes have no reason to
     /// stay open.
     package func inactive(among ids: [CredentialID]) async throws(StoreFault) -> [CredentialID] {

@@ -105,8 +105,6 @@ enum CredentialSQL {
             until = greatest(lane_blocks.until, excluded.until)
         """)
 
-    static let unblock = Statement("lane_unblock", "DELETE FROM lane_blocks WHERE credential_id = :credential")
-
     static let blocks = Statement(
         "lane_blocks",
         """
