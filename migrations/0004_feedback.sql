@@ -48,7 +48,8 @@ CREATE TABLE feedback (
     at               timestamptz NOT NULL DEFAULT clock_timestamp(),
     undone_at        timestamptz,
     CONSTRAINT environments_of_found CHECK (
-        num_nonnulls(from_environment, to_environment) = CASE WHEN verdict = 7 THEN 2 ELSE 0 END)
+        num_nonnulls(from_environment, to_environment)
+            = CASE WHEN verdict = 7 /* environment_changed */ THEN 2 ELSE 0 END)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
 CREATE UNIQUE INDEX feedback_numbered ON feedback (app_id, number) WHERE number IS NOT NULL;
 CREATE INDEX feedback_unnumbered ON feedback (app_id, id) WHERE number IS NULL;

@@ -34,7 +34,9 @@ struct ProjectTests {
         }
     }
 
-    private static var stateNumber: Regex<Substring> { /\b(?:state|provider) *(?:=|<>|<|>|IN|BETWEEN) *\(?[0-9]/ }
+    private static var stateNumber: Regex<Substring> {
+        /\b(?:state|provider|verdict) *(?:=|<>|<|>|IN|BETWEEN) *\(?[0-9]/
+    }
 
     private func layering() throws -> Layering {
         Layering(manifest: try Project.manifest(), files: try Project.files())
