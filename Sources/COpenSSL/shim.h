@@ -39,9 +39,9 @@ static inline int shim_SSL_set_tlsext_host_name(SSL *session, const char *name) 
 }
 
 // OpenSSL 3 made these function-like; the values of SSL_OP_* are macros with a cast that Swift can't read.
-static inline void shim_SSL_CTX_set_house_options(SSL_CTX *context) {
-    // No renegotiation (nothing of ours needs it), no compression, no tickets (every session is a full handshake:
-    // connections live for hours, and a resumed one would skip the look at a changed certificate).
+static inline void shim_SSL_CTX_set_common_options(SSL_CTX *context) {
+    // No renegotiation: nothing of ours needs it. No compression. No tickets: connections live for hours, and a resumed
+    // session would skip the look at a changed certificate.
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 }
 

@@ -65,7 +65,7 @@ import COpenSSL
         unsafe context = unsafe made
         (self.isServer, self.trust) = (isServer, trust)
         protocols = ProtocolList(alpn)
-        unsafe shim_SSL_CTX_set_house_options(context)
+        unsafe shim_SSL_CTX_set_common_options(context)
         unsafe shim_SSL_CTX_set_session_cache_off(context)
         _ = unsafe SSL_CTX_set_num_tickets(context, 0)
         // Idle connections keep no record buffers: 34 KiB each, times thousands of warm connections.

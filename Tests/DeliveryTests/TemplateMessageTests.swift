@@ -236,7 +236,7 @@ struct TemplateMessageTests {
         #expect(throws: ContentFault.self) { try Self.compiled("{{user}}", data: String(repeating: "x", count: 4_090)) }
     }
 
-    @Test("keeps literal braces if it was accepted before placeholders existed")
+    @Test("keeps literal braces if its content is no template")
     func storedBefore() async throws {
         var content = MessageContent(notification: NotificationText(body: "{{ not a hole"))
         let stored = CompiledMessage(content, message: TemplateWorld.id)
