@@ -178,6 +178,23 @@ struct CutTests {
         }
     }
 
+    @Test("are no longer tried together once others hold the badges of many")
+    func manyLocked() async throws {
+        try await withStores { world in
+            try await world.register(1...61)
+            let store = world.stores.messages
+            let group = try (1...61).map { try message(world, UInt64($0), to: ["i\($0)"]) }
+            let replies = try await world.pool.transaction { transaction throws(PostgresError) in
+                let locked = "SELECT FROM registration_pulse ORDER BY registration_id LIMIT 60 FOR UPDATE"
+                _ = try await transaction.run(query(locked))
+                return await store.cut(group, Self.order, now: StoreWorld.dawn, admit: Self.everyLane).replies
+            }
+            // The last one could be cut, but the tries that find it out would hold up the app's next messages.
+            #expect(replies.allSatisfy { $0 == .failure(.contended) })
+            #expect(try await world.number("SELECT count(*) FROM messages") == 0)
+        }
+    }
+
     @Test("account for receivers that are unknown or retired at once")
     func early() async throws {
         try await withStores { world in

@@ -15,7 +15,7 @@ extension MessageStore {
     ) async -> CutResult {
         guard let app = messages.first?.message.app else { return CutResult() }
         precondition(messages.allSatisfy { $0.message.app == app }, "a group has messages of one app")
-        let run = CutRun(store: self, order: order, now: now, admit: admit)
+        var run = CutRun(store: self, order: order, now: now, admit: admit)
         return await run.cut(messages[...], LockTimeout.brief)
     }
 
@@ -40,8 +40,16 @@ private struct CutRun: Sendable {
     let order: CutOrder
     let now: WallInstant?
     let admit: CutAdmission
+    /// How often it may still meet a locked row: often enough to single out two messages of a hundred. The app's other
+    /// messages wait meanwhile.
+    private var locksLeft = 16
 
-    func cut(_ messages: ArraySlice<CutMessage>, _ lockTimeout: Duration) async -> CutResult {
+    init(store: MessageStore, order: CutOrder, now: WallInstant?, admit: @escaping CutAdmission) {
+        (self.store, self.order, self.now, self.admit) = (store, order, now, admit)
+    }
+
+    mutating func cut(_ messages: ArraySlice<CutMessage>, _ lockTimeout: Duration) async -> CutResult {
+        guard locksLeft > 0 else { return CutResult(replies: messages.map { _ in .failure(.contended) }) }
         do throws(GroupFault) {
             let result = try await cutTogether(Array(messages), lockTimeout)
             if result.isOutdated { return await cutOthers(messages, result, lockTimeout) }
@@ -49,6 +57,7 @@ private struct CutRun: Sendable {
             if result.replies.contains(where: { (try? $0.get()) == .planned }) { store.notifier.notify(.plan) }
             return result
         } catch {
+            if error.isLocked { locksLeft -= 1 }
             guard error.isOverARow, messages.count > 1 else {
                 return CutResult(replies: messages.map { _ in .failure(error.fault) })
             }
@@ -61,7 +70,7 @@ private struct CutRun: Sendable {
     }
 
     /// Cuts the messages of a group of which some must be checked again, without these.
-    private func cutOthers(
+    private mutating func cutOthers(
         _ messages: ArraySlice<CutMessage>, _ outdated: CutResult, _ lockTimeout: Duration
     ) async -> CutResult {
         let others = zip(messages, outdated.replies).filter { !$1.isOutdated }.map(\.0)
