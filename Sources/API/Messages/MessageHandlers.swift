@@ -4,6 +4,8 @@ import Encodings
 import HTTPTypes
 import JSON
 import Model
+import ProviderInterface
+import Providers
 import Store
 
 struct MessageHandlers: Sendable {
@@ -100,8 +102,9 @@ struct MessageHandlers: Sendable {
 extension Problem {
     /// Points the problem to one record of a list.
     fileprivate func inRecord(_ place: Int?) -> Problem {
-        guard let place, let pointer, pointer.tokens.first == "apns" else { return self }
-        return Problem(code, detail, at: JSONPointer(tokens: ["apns", String(place)] + pointer.tokens.dropFirst()))
+        let names = PushProviders.offered.filter(\.takesRecords).map(\.id.name)
+        guard let place, let pointer, let name = pointer.tokens.first, names.contains(name) else { return self }
+        return Problem(code, detail, at: JSONPointer(tokens: [name, String(place)] + pointer.tokens.dropFirst()))
     }
 
     static let unknownMessage = Problem(

@@ -124,12 +124,12 @@ extension DeliveryEngine {
         }
         let slug = await lanes.slug(of: app)
         log.error(
-            "Too many tokens of a route were found in APNs' other environment: none is moved",
+            "Too many tokens of a route were found in the provider's other environment: none is moved",
             metadata: [
                 "app": "\(slug)", "environment": "\(suspectRoute.environment)", "topic": "\(suspectRoute.topic)",
                 "found": "\(suspectRoute.found)", "answered": "\(max(suspectRoute.answered, suspectRoute.found))",
                 "remedy":
-                    "if APNs has an outage, wait; else register the tokens correctly, or raise CARILLON_SUSPECT_SHARE",
+                    "if the provider has an outage, wait; else register the tokens correctly, or raise CARILLON_SUSPECT_SHARE",
             ])
     }
 }
