@@ -206,7 +206,7 @@ CREATE TABLE message_provider_reasons (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.05);
 
--- Whoever writes a row holds its message's row. A trigger deletes it with the message (0003).
+-- Each writer of a row holds its message's row. A trigger deletes it with the message (0003).
 CREATE TABLE message_providers (
     message_id   uuid     NOT NULL,
     provider     smallint NOT NULL,

@@ -41,7 +41,7 @@ CREATE TABLE feedback (
     installation     text        NOT NULL,
     kind             smallint    NOT NULL,
     provider         smallint    NOT NULL,
-    verdict          smallint    NOT NULL CHECK (verdict BETWEEN 1 AND 7),
+    verdict          smallint    NOT NULL CHECK (verdict BETWEEN 1 AND 7), -- as above
     reason           text        NOT NULL,
     from_environment smallint,
     to_environment   smallint,

@@ -9,11 +9,10 @@ struct DispatcherCutTests {
     private static let id = CutID(1)
 
     /// A dispatcher that has resolved route 3 and knows of no parcels there.
-    private func idle(hasUrgent: Bool = false) -> DispatcherBench {
+    private func idle() -> DispatcherBench {
         var bench = DispatcherBench()
-        let route = DispatcherBench.route(3, hasUrgent: hasUrgent)
-        let actions = bench.find([route])
-        if !hasUrgent, let request = actions.leaseRequests.first { bench.report(.leased([], asked: request)) }
+        let actions = bench.find([DispatcherBench.route(3)])
+        if let request = actions.leaseRequests.first { bench.report(.leased([], asked: request)) }
         return bench
     }
 
@@ -56,7 +55,7 @@ struct DispatcherCutTests {
         expect(nil, &bench, on: 4)
     }
 
-    @Test("leaves parcels ready behind older transactional parcels of their route, until a lease asks for these")
+    @Test("leaves parcels ready behind older transactional ones until a lease asks for these")
     func inTurn() throws {
         var bench = idle()
         let request = try #require(bench.find([DispatcherBench.route(3)]).leaseRequests.first)
@@ -100,9 +99,8 @@ struct DispatcherCutTests {
 
     @Test("drains beside cuts that can't lease")
     func drainedBeside() {
-        var bench = idle(hasUrgent: true)
-        expect(nil, &bench)
-        bench.report(.leased([], asked: bench.request(3)))
+        var bench = idle()
+        expect(nil, &bench, on: 4)
         #expect(bench.report(.drain).contains(.drained))
     }
 

@@ -89,7 +89,7 @@ struct CutTests {
         }
     }
 
-    @Test("are planned instead once the group has as many members as one transaction may lock")
+    @Test("get a planner once the group has as many members as one transaction may lock")
     func groupTooLarge() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -178,7 +178,7 @@ struct CutTests {
         }
     }
 
-    @Test("are no longer tried together once others hold the badges of many")
+    @Test("stop trying together once others hold the badges of many")
     func manyLocked() async throws {
         try await withStores { world in
             try await world.register(1...61)
