@@ -53,8 +53,8 @@ struct ConformanceRun {
         stores = Stores(pool: pool)
         try await pool.script(
             """
-            TRUNCATE apps, registrations, message_contents, push_history, registration_pulse, registration_tags,
-            user_days, project_senders
+            TRUNCATE apps, registrations, registration_pulse, registration_tags, messages, message_contents,
+            message_providers, parcels, push_history, user_days, project_senders
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []
