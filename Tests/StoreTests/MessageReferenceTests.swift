@@ -28,13 +28,6 @@ struct MessageReferenceTests {
             """
     }
 
-    private static func refusal(of sql: String, in world: StoreWorld) async -> SQLState? {
-        do {
-            try await world.pool.script(sql)
-            return nil
-        } catch { return error.sqlState }
-    }
-
     /// One message with a settled and an open parcel.
     private static func withMessage(_ body: (StoreWorld) async throws -> Void) async throws {
         try await withStores { world async throws in
@@ -48,7 +41,7 @@ struct MessageReferenceTests {
 
     @Test("exist, in every row of a statement")
     func refused() async throws {
-        try await Self.withMessage { world in
+        try await Self.withMessage { world async throws in
             let other = try await world.neighbour()
             let right = ("message_id", "app_id", "route_id")
             for wrong in [
@@ -56,20 +49,20 @@ struct MessageReferenceTests {
                 ("message_id", "\(other.app.value)", "route_id"),
             ] {
                 for rows in [[wrong], [right, wrong], [wrong, right]] {
-                    #expect(await Self.refusal(of: Self.insert(rows), in: world) == .foreignKeyViolation, "\(rows)")
+                    #expect(await world.refusal(of: Self.insert(rows)) == .foreignKeyViolation, "\(rows)")
                 }
             }
-            #expect(await Self.refusal(of: Self.insert([right, right]), in: world) == nil)
+            #expect(await world.refusal(of: Self.insert([right, right])) == nil)
             #expect(try await world.number("SELECT count(*) FROM parcels") == 3)
             func message(app: String) -> String { Self.message.replacing(":app", with: app) }
-            #expect(await Self.refusal(of: message(app: "1000000"), in: world) == .foreignKeyViolation)
-            #expect(await Self.refusal(of: message(app: "\(other.app.value)"), in: world) == nil)
+            #expect(await world.refusal(of: message(app: "1000000")) == .foreignKeyViolation)
+            #expect(await world.refusal(of: message(app: "\(other.app.value)")) == nil)
         }
     }
 
     @Test("take parcels and accounts with a deleted message, and messages with their app")
     func goes() async throws {
-        try await Self.withMessage { world in
+        try await Self.withMessage { world async throws in
             #expect(try await world.number("SELECT count(*) FROM message_providers") == 1)
             try await world.pool.script("DELETE FROM apps")
             for table in ["messages", "parcels", "message_providers"] {
@@ -80,17 +73,11 @@ struct MessageReferenceTests {
 
     @Test("make a deletion wait for new parcels, and new parcels for a deletion")
     func waits() async throws {
-        try await Self.withMessage { world in
+        try await Self.withMessage { world async throws in
             let insert = Self.insert([("message_id", "app_id", "route_id")])
             let delete = "DELETE FROM messages"
             for (first, second) in [(insert, delete), (delete, insert)] {
-                let refusal = try await world.pool.transaction { transaction throws(PostgresError) -> SQLState? in
-                    _ = try await transaction.run(query(first))
-                    let refusal = await Self.refusal(of: "SET LOCAL lock_timeout = '20ms'; \(second)", in: world)
-                    await transaction.abandon()
-                    return refusal
-                }
-                #expect(refusal == .lockNotAvailable, "\(second)")
+                #expect(try await world.refusal(of: second, beside: first) == .lockNotAvailable, "\(second)")
             }
         }
     }

@@ -35,13 +35,6 @@ struct RegisteredRouteTests {
             """
     }
 
-    private static func refusal(of sql: String, in world: StoreWorld) async -> SQLState? {
-        do {
-            try await world.pool.script(sql)
-            return nil
-        } catch { return error.sqlState }
-    }
-
     @Test("belongs to the registration's app and provider, in every row of a statement")
     func refused() async throws {
         try await Self.withRoutes { world, routes async throws in
@@ -52,13 +45,13 @@ struct RegisteredRouteTests {
                 (others.app, own.id, own.provider), (own.app, 1_000_000, own.provider),
             ] {
                 for rows in [[wrong], [right, wrong], [wrong, right]] {
-                    #expect(await Self.refusal(of: Self.insert(rows), in: world) == .foreignKeyViolation, "\(rows)")
+                    #expect(await world.refusal(of: Self.insert(rows)) == .foreignKeyViolation, "\(rows)")
                 }
             }
             #expect(try await world.number("SELECT count(*) FROM registrations") == 0)
             #expect(try await world.number("SELECT count(*) FROM registration_tags") == 0)
             let both = Self.insert([right, (mineToo.app, mineToo.id, mineToo.provider)])
-            #expect(await Self.refusal(of: both, in: world) == nil)
+            #expect(await world.refusal(of: both) == nil)
             #expect(try await world.number("SELECT count(*) FROM registrations") == 2)
         }
     }
@@ -73,7 +66,7 @@ struct RegisteredRouteTests {
                 "provider = \(mineToo.provider)",
                 "route_id = 1000000",
             ] {
-                let refusal = await Self.refusal(of: "UPDATE registrations SET \(change)", in: world)
+                let refusal = await world.refusal(of: "UPDATE registrations SET \(change)")
                 #expect(refusal == .foreignKeyViolation, "\(change)")
             }
             try await world.pool.script(
@@ -102,18 +95,12 @@ struct RegisteredRouteTests {
             let insert = Self.insert([(routes[0].app, routes[0].id, routes[0].provider)])
             let delete = "DELETE FROM routes WHERE id = \(routes[0].id)"
             for (first, second) in [(insert, delete), (delete, insert)] {
-                let refusal = try await world.pool.transaction { transaction throws(PostgresError) -> SQLState? in
-                    _ = try await transaction.run(query(first))
-                    let refusal = await Self.refusal(of: "SET LOCAL lock_timeout = '20ms'; \(second)", in: world)
-                    await transaction.abandon()
-                    return refusal
-                }
-                #expect(refusal == .lockNotAvailable, "\(second)")
+                #expect(try await world.refusal(of: second, beside: first) == .lockNotAvailable, "\(second)")
             }
             try await world.pool.script(insert)
             try await world.pool.script(delete)
             #expect(try await world.number("SELECT count(*) FROM registrations") == 0)
-            #expect(await Self.refusal(of: insert, in: world) == .foreignKeyViolation)
+            #expect(await world.refusal(of: insert) == .foreignKeyViolation)
         }
     }
 }

@@ -143,6 +143,24 @@ struct StoreWorld {
         try #require(try await stores.registry.devices(app: app, installation: installation).first)
     }
 
+    /// How PostgreSQL refuses a statement; nil: it does not.
+    func refusal(of sql: String) async -> SQLState? {
+        do {
+            try await pool.script(sql)
+            return nil
+        } catch { return error.sqlState }
+    }
+
+    /// The same, while another transaction that ran `first` is open.
+    func refusal(of sql: String, beside first: String) async throws(PostgresError) -> SQLState? {
+        try await pool.transaction { transaction throws(PostgresError) -> SQLState? in
+            _ = try await transaction.run(query(first))
+            let refusal = await refusal(of: "SET LOCAL lock_timeout = '20ms'; \(sql)")
+            await transaction.abandon()
+            return refusal
+        }
+    }
+
     func number(_ sql: String) async throws -> Int {
         try await pool.number("SELECT (\(sql))::int8")
     }
