@@ -38,6 +38,7 @@ extension DeliveryEngine {
         _ messages: [MessageID], in store: MessageStore, until leaseEnd: MonotonicInstant
     ) async {
         while Clocks.monotonicNow() < leaseEnd {
+            // A fault is not logged here: while the database is away, each poll says so.
             if let count = try? await store.release(messages, of: process), count > 0 { await take(.hint) }
             try? await Task.sleep(for: Self.releaseEvery)
         }
