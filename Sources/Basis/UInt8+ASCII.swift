@@ -1,9 +1,9 @@
-/// Classes of ASCII characters.
+// False for all bytes above 127.
 extension UInt8 {
-    @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
-    @inlinable package var isCapital: Bool { self >= 0x41 && self <= 0x5a }
-    @inlinable package var isSmallLetter: Bool { self >= 0x61 && self <= 0x7a }
+    @inlinable package var isDigit: Bool { self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9") }
+    @inlinable package var isCapital: Bool { self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z") }
+    @inlinable package var isSmallLetter: Bool { self >= UInt8(ascii: "a") && self <= UInt8(ascii: "z") }
     @inlinable package var isLetter: Bool { isCapital || isSmallLetter }
     /// Whether it is printable, and no space.
-    @inlinable package var isVisible: Bool { self > 0x20 && self < 0x7f }
+    @inlinable package var isVisible: Bool { self > UInt8(ascii: " ") && self <= UInt8(ascii: "~") }
 }

@@ -214,8 +214,6 @@ private enum LanguageTables {
 }
 
 extension UInt8 {
-    fileprivate var isCapital: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
-
     /// The byte in lower case; nil if no subtag contains it.
     fileprivate var asLocaleByte: UInt8? { isLetter ? self | 0x20 : isDigit ? self : nil }
 

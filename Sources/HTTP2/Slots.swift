@@ -1,6 +1,6 @@
 import CNGHTTP2
 
-/// Bytes that a slot reuses from stream to stream: grown on demand, freed with the session.
+/// Bytes that a stream's slot reuses for the next stream. It grows on demand. The slot's owner frees it.
 @unsafe struct SlotBuffer {
     private(set) var base: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
@@ -32,6 +32,7 @@ import CNGHTTP2
         return taken
     }
 
+    /// Empties the buffer for the next stream.
     mutating func forget() {
         unsafe (count, readCount) = (0, 0)
         if unsafe capacity > SlotBuffer.keptBytesMax { unsafe free() }
@@ -57,13 +58,14 @@ import CNGHTTP2
     }
 }
 
-/// A dense array of streams' contexts. A stream's user data is its place here, plus one.
+/// The state of each open stream of a session, in one array. nghttp2 gives a stream's place back as its user data
+/// (`SlotMark`).
 @unsafe struct SlotTable<Slot> {
     private(set) var base: UnsafeMutablePointer<Slot>
     private(set) var capacity: Int
     /// Places below this one were used at least once, and hold an initialised slot.
     private(set) var usedCount = 0
-    private var free: [Int32] = []
+    private var unusedPlaces: [Int32] = []
     private let blank: Slot
 
     private static var firstCapacity: Int { 32 }
@@ -75,10 +77,11 @@ import CNGHTTP2
     }
 
     /// The number of streams that have a slot.
-    var openCount: Int { unsafe usedCount - free.count }
+    var openCount: Int { unsafe usedCount - unusedPlaces.count }
 
+    /// Takes a place for a stream. The array may move, which makes earlier pointers to slots invalid.
     mutating func take() -> Int {
-        if let place = unsafe free.popLast() { return Int(place) }
+        if let place = unsafe unusedPlaces.popLast() { return Int(place) }
         if unsafe usedCount == capacity {
             let grown = unsafe UnsafeMutablePointer<Slot>.allocate(capacity: capacity * 2)
             unsafe grown.moveInitialize(from: base, count: usedCount)
@@ -91,15 +94,17 @@ import CNGHTTP2
         return unsafe usedCount - 1
     }
 
-    mutating func giveBack(_ place: Int) { unsafe free.append(Int32(place)) }
+    /// The slot has been emptied for the next stream.
+    mutating func giveBack(_ place: Int) { unsafe unusedPlaces.append(Int32(place)) }
 
+    /// Frees the array. The caller has freed the slots' own buffers.
     mutating func deallocate() {
         unsafe base.deinitialize(count: usedCount)
         unsafe base.deallocate()
     }
 }
 
-/// A slot's place in the form that nghttp2 carries.
+/// A slot's place in the form that nghttp2 carries: plus one, so that the first is not NULL.
 enum SlotMark {
     static func pointer(_ place: Int) -> UnsafeMutableRawPointer? {
         unsafe UnsafeMutableRawPointer(bitPattern: place + 1)

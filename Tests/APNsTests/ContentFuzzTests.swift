@@ -73,7 +73,7 @@ struct ContentFuzzTests {
             #expect(payload.bytesMax <= row.payloadBytesMax)
             for badge in [nil, 0, Int32.max] {
                 var bytes = payload.head
-                payload.appendPlaceholder(badge: badge, to: &bytes)
+                payload.appendOwnBytes(badge: badge, to: &bytes)
                 bytes += payload.tail
                 #expect(bytes.count <= payload.bytesMax)
                 let root = try #require(try JSONReader.read(bytes).object)

@@ -12,7 +12,7 @@ private func json(_ text: String) throws -> JSONText { JSONText(try JSONReader.r
 private func texts(_ content: MessageContent, badge: Int32? = nil) throws -> [String] {
     try APNsNotification.compile(content, message: message).payloads.map { payload in
         var bytes = payload.head
-        payload.appendPlaceholder(badge: badge, to: &bytes)
+        payload.appendOwnBytes(badge: badge, to: &bytes)
         return String(decoding: bytes + payload.tail, as: UTF8.self)
     }
 }

@@ -17,7 +17,7 @@ private func payload(_ content: MessageContent, badge: Int32? = nil) throws -> S
     var bytes: [UInt8] = []
     let payload = try compile(content).payload
     bytes += payload.head
-    payload.appendPlaceholder(badge: badge, to: &bytes)
+    payload.appendOwnBytes(badge: badge, to: &bytes)
     bytes += payload.tail
     return String(decoding: bytes, as: UTF8.self)
 }

@@ -21,7 +21,7 @@ private func notification(_ text: String) throws -> APNsNotification {
 private func payload(_ text: String, badge: Int32? = nil) throws -> String {
     let payload = try notification(text).payloads[0]
     var bytes = payload.head
-    payload.appendPlaceholder(badge: badge, to: &bytes)
+    payload.appendOwnBytes(badge: badge, to: &bytes)
     return String(decoding: bytes + payload.tail, as: UTF8.self)
 }
 

@@ -24,7 +24,7 @@ func body(
     let compiled = try compile(content)
     let frame = compiled.frame(variant: variant, expiresAt: expiresAt, now: now)
     var bytes = frame.prefix
-    compiled.appendPlaceholder(token: Array(token.utf8).span, badge: badge, variant: variant, to: &bytes)
+    compiled.appendOwnBytes(token: Array(token.utf8).span, badge: badge, variant: variant, to: &bytes)
     bytes += frame.suffix
     _ = try JSONReader.read(bytes)
     return String(decoding: bytes, as: UTF8.self)

@@ -31,13 +31,13 @@ extension APNsNotification: CompiledPush {
             let idStart = batch.bytes.count
             APNsRequest.appendID(message: pushes.parcel.message, registration: member.registration, to: &batch.bytes)
             let bodyStart = batch.bytes.count
-            if batch.hasFiller(variant) {
-                guard fill(position, badge: member.badge, variant, pushes, &batch) else {
+            if let values = pushes.values, batch.hasFiller(variant) {
+                guard fill(position, badge: member.badge, variant, values, &batch) else {
                     batch.leaveOut(position, from: pathStart)
                     continue
                 }
             } else {
-                payloads[variant].appendPlaceholder(badge: member.badge, to: &batch.bytes)
+                payloads[variant].appendOwnBytes(badge: member.badge, to: &batch.bytes)
             }
             batch.add(
                 position, path: ByteRange(start: pathStart, count: idStart - pathStart),
@@ -45,11 +45,10 @@ extension APNsNotification: CompiledPush {
         }
     }
 
-    /// Appends one push's pieces. Returns false if they make the payload too large.
+    /// Appends the device's values for the placeholders. Returns false if they make the payload too large.
     private func fill(
-        _ position: Int32, badge: Int32, _ variant: Int, _ pushes: ParcelPushes, _ batch: inout PushBatchBuilder
+        _ position: Int32, badge: Int32, _ variant: Int, _ values: MemberValues, _ batch: inout PushBatchBuilder
     ) -> Bool {
-        guard let values = pushes.values else { return false }
         let isShort = batch.fillers[variant]?.append(values, of: Int(position), to: &batch.bytes) { mark, bytes in
             CompiledAPNsPayload.append(mark: mark, badge: badge, to: &bytes)
         }
@@ -60,7 +59,7 @@ extension APNsNotification: CompiledPush {
     package func preview(_ device: PreviewedDevice) -> PushPreview {
         let payload = payloads[device.variant]
         var bytes = payload.head
-        payload.appendPlaceholder(badge: device.badge, to: &bytes)
+        payload.appendOwnBytes(badge: device.badge, to: &bytes)
         bytes += payload.tail
         if let text = payload.withPlaceholders {
             let pieces = device.pieces(of: text) { mark in

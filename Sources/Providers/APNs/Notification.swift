@@ -91,7 +91,7 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
 
     /// Appends a push's own bytes, between `head` and `tail`. Without a badge the whole member is left out. A payload
     /// without a placeholder takes no badge.
-    package func appendPlaceholder(badge: Int32?, to buffer: inout [UInt8]) {
+    package func appendOwnBytes(badge: Int32?, to buffer: inout [UInt8]) {
         guard let badge, hasBadgePlaceholder else { return }
         buffer.append(contentsOf: badgeLead)
         JSONWriter.append(UInt32(max(0, badge)), to: &buffer)

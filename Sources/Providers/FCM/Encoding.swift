@@ -13,6 +13,7 @@ extension FCMMessage: CompiledPush {
         return PushBatchBuilder(
             sharedFields: FCMRequest.headers, sharedPath: Array(pushes.address.utf8),
             frames: (0..<variantCount).map { variant in
+                // With placeholders, the text around them is shared. Otherwise it is all but the token and the badge.
                 if let text = withPlaceholders(variant: variant) {
                     return PushBatch.BodyFrame(text, pushes.placeholders) {
                         batchTime(mark: $0, expiresAt: expiresAt, now: pushes.now)
@@ -28,13 +29,13 @@ extension FCMMessage: CompiledPush {
             let member = pushes.parcel.members[Int(position)]
             let variant = pushes.variant(for: member)
             let bodyStart = batch.bytes.count
-            if batch.hasFiller(variant) {
-                guard fill(position, member, variant, pushes, &batch) else {
+            if let values = pushes.values, batch.hasFiller(variant) {
+                guard fill(position, member, variant, pushes, values, &batch) else {
                     batch.leaveOut(position, from: bodyStart)
                     continue
                 }
             } else {
-                appendPlaceholder(
+                appendOwnBytes(
                     token: pushes.parcel.tokens.span.extracting(pushes.tokenRange(of: member)), badge: member.badge,
                     variant: variant, to: &batch.bytes)
             }
@@ -42,12 +43,11 @@ extension FCMMessage: CompiledPush {
         }
     }
 
-    /// Appends one push's pieces. Returns false if they make the payload too large.
+    /// Appends the device's values for the placeholders. Returns false if they make the payload too large.
     private func fill(
-        _ position: Int32, _ member: LeasedMember, _ variant: Int, _ pushes: ParcelPushes,
+        _ position: Int32, _ member: LeasedMember, _ variant: Int, _ pushes: ParcelPushes, _ values: MemberValues,
         _ batch: inout PushBatchBuilder
     ) -> Bool {
-        guard let values = pushes.values else { return false }
         let isShort = batch.fillers[variant]?.append(values, of: Int(position), to: &batch.bytes) { mark, bytes in
             let token = pushes.parcel.tokens.span.extracting(pushes.tokenRange(of: member))
             FCMVariant.append(mark: mark, token: token, badge: member.badge, to: &bytes)
@@ -61,7 +61,7 @@ extension FCMMessage: CompiledPush {
         let frame = frame(variant: device.variant, expiresAt: expiresAt, now: device.now)
         let token = Array(PushPreview.token.utf8)
         var bytes = frame.prefix
-        appendPlaceholder(token: token.span, badge: device.badge, variant: device.variant, to: &bytes)
+        appendOwnBytes(token: token.span, badge: device.badge, variant: device.variant, to: &bytes)
         bytes += frame.suffix
         var payloadBytes = payloadBytes
         if let text = withPlaceholders(variant: device.variant) {

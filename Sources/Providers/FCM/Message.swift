@@ -78,9 +78,9 @@ package struct FCMMessage: Equatable, Sendable {
 
     /// Appends a push's own bytes, between the frame's ends. Without a badge its members are left out; a message that
     /// changes no badge takes none. Allocates nothing beside the buffer.
-    package func appendPlaceholder(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
+    package func appendOwnBytes(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
         // In place: a copy of a variant would retain all its parts.
-        variants[place(of: variant)].appendPlaceholder(token: token, badge: badge, to: &buffer)
+        variants[place(of: variant)].appendOwnBytes(token: token, badge: badge, to: &buffer)
     }
 
     /// Returns the whole message of a variant with placeholders; nil: it has none, and `frame` applies.

@@ -79,7 +79,7 @@ struct FCMVariant: Equatable, Sendable {
         return most
     }
 
-    func appendPlaceholder(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
+    func appendOwnBytes(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
         if let badge, !countLead.isEmpty {
             buffer.append(contentsOf: countLead)
             JSONWriter.append(UInt32(max(0, badge)), to: &buffer)
