@@ -31,6 +31,8 @@ package struct TemplateServer: Sendable {
         ServerFolder.removeAtExit(folder, evidence: evidence)
         var settings = try await PrivateServer(dataFolder: folder).start()
         settings.connectTimeout = .seconds(60)
+        // A test that holds a lock may wait for long on a busy machine.
+        settings.idleInTransactionTimeout = .seconds(600)
         let server = TemplateServer(settings: settings, folder: folder)
         try await withPool(settings) { pool in
             for setting in fast + (evidence == nil ? [] : logsLikeOperators) {
