@@ -150,6 +150,7 @@ package enum AudienceChange: Equatable, Sendable {
 package struct Settlement: Equatable, Sendable {
     package let parcel: ParcelID
     package let message: MessageID
+    package let route: RouteID
     package let epoch: Int32
     package let settles: Int32
     /// Terminal states since the last settle, counted, ordered by state and reason. The message's terminal counts rise
@@ -167,11 +168,13 @@ package struct Settlement: Equatable, Sendable {
     package let history: [HistoryEntry]
 
     package init(
-        parcel: ParcelID, message: MessageID, epoch: Int32, settles: Int32, terminalCounts: [TerminalCount],
-        settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int, sample: AnswerSample = AnswerSample(),
+        parcel: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32,
+        terminalCounts: [TerminalCount], settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int,
+        sample: AnswerSample = AnswerSample(),
         history: [HistoryEntry] = []
     ) {
-        (self.parcel, self.message, self.epoch, self.settles) = (parcel, message, epoch, settles)
+        (self.parcel, self.message, self.route) = (parcel, message, route)
+        (self.epoch, self.settles) = (epoch, settles)
         (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)
         (self.pendingAfter, self.sample, self.history) = (pendingAfter, sample, history)
     }

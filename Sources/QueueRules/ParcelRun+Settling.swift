@@ -32,7 +32,7 @@ extension ParcelRun {
         guard settling == nil, hasChanges else { return nil }
         let goingOn = remainders.remainders()
         let settlement = Settlement(
-            parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: settles,
+            parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: parcel.epoch, settles: settles,
             terminalCounts: terminalCounts.inOrder(), settledBits: settledBits, remainders: goingOn,
             pendingAfter: openCount, sample: sample,
             history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) })

@@ -7,6 +7,7 @@ import Model
 package struct UnsentParcel: Equatable, Sendable {
     package let id: ParcelID
     package let message: MessageID
+    package let route: RouteID
     package let epoch: Int32
     package let settles: Int32
     package let attempt: Int16
@@ -20,10 +21,12 @@ package struct UnsentParcel: Equatable, Sendable {
     package let deferredBits: [UInt8]
 
     package init(
-        id: ParcelID, message: MessageID, epoch: Int32, settles: Int32, attempt: Int16, mayHaveBeenShown: Bool,
+        id: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
+        mayHaveBeenShown: Bool,
         members: [RegistrationID], settledBits: [UInt8], deferredBits: [UInt8] = []
     ) {
-        (self.id, self.message, self.epoch, self.settles, self.attempt) = (id, message, epoch, settles, attempt)
+        (self.id, self.message, self.route) = (id, message, route)
+        (self.epoch, self.settles, self.attempt) = (epoch, settles, attempt)
         (self.mayHaveBeenShown, self.members, self.settledBits) = (mayHaveBeenShown, members, settledBits)
         self.deferredBits = deferredBits
     }
@@ -47,7 +50,7 @@ package struct UnsentParcel: Equatable, Sendable {
                 (terminalStatus: TerminalStatus.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1)
             }
         return Settlement(
-            parcel: id, message: message, epoch: epoch, settles: settles,
+            parcel: id, message: message, route: route, epoch: epoch, settles: settles,
             terminalCounts: groups.map { TerminalCount(terminalStatus: $0.terminalStatus, count: $0.members.count) },
             settledBits: bits,
             remainders: [], pendingAfter: 0,

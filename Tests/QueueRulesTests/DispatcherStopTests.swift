@@ -81,7 +81,8 @@ struct DispatcherStopTests {
 struct UnsentParcelTests {
     private func parcel(mayHaveBeenShown: Bool) -> UnsentParcel {
         UnsentParcel(
-            id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), epoch: 3, settles: 1, attempt: 2,
+            id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), route: RouteID(1), epoch: 3, settles: 1,
+            attempt: 2,
             mayHaveBeenShown: mayHaveBeenShown, members: (1...10).map { RegistrationID($0) },
             settledBits: [0b0000_0111, 0b10])
     }
@@ -101,7 +102,8 @@ struct UnsentParcelTests {
     @Test("gives up only the members that an earlier lease could have sent to")
     func held() {
         let parcel = UnsentParcel(
-            id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), epoch: 3, settles: 1, attempt: 2,
+            id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), route: RouteID(1), epoch: 3, settles: 1,
+            attempt: 2,
             mayHaveBeenShown: true, members: (1...10).map { RegistrationID($0) }, settledBits: [0b0000_0111, 0b10],
             deferredBits: [0b0001_1001, 0b11])
         let settlement = parcel.settlement(isCancelled: true)

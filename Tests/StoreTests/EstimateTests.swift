@@ -140,7 +140,7 @@ struct EstimateTests {
                 _ settles: Int32, _ states: [TerminalState], bits: UInt8, again: Range<Int> = 0..<0
             ) -> Settlement {
                 Settlement(
-                    parcel: parcel.id, message: parcel.message, epoch: 1, settles: settles,
+                    parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: settles,
                     terminalCounts: states.map { TerminalCount(terminalStatus: TerminalStatus($0, "\($0)"), count: 1) },
                     settledBits: [bits],
                     remainders: again.isEmpty ? [] : [parcel.remainder(again, after: .seconds(60))],

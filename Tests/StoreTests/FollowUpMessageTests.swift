@@ -28,7 +28,7 @@ struct FollowUpMessageTests {
             #expect(try await plan(world) == nil)
             // One push is retried later. It does not delay the next message.
             let settlement = Settlement(
-                parcel: first.id, message: first.message, epoch: 1, settles: 0,
+                parcel: first.id, message: first.message, route: first.route, epoch: 1, settles: 0,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 2)],
                 settledBits: [0b111],
                 remainders: [
@@ -60,7 +60,8 @@ struct FollowUpMessageTests {
             #expect(try await plan(world, now: later) == nil)
             let members = second.members.map(\.registration)
             let settlement = Settlement(
-                parcel: second.id, message: second.message, epoch: 1, settles: 0, terminalCounts: [],
+                parcel: second.id, message: second.message, route: second.route, epoch: 1, settles: 0,
+                terminalCounts: [],
                 settledBits: [0b111],
                 remainders: [
                     Remainder(

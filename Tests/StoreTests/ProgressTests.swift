@@ -68,7 +68,7 @@ struct ProgressTests {
             #expect(try await world.checkedProgress().providers.map(\.reasons) == [apple, []])
             try await world.settle(
                 Settlement(
-                    parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
+                    parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: 1,
                     terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 2)],
                     settledBits: [0b11_1111],
                     remainders: [], pendingAfter: 0))

@@ -42,7 +42,7 @@ struct ProviderAccountTests {
             let ends = [(0..<3, TerminalStatus(.accepted)), (3..<4, TerminalStatus(.unregistered, "UNREGISTERED"))]
             _ = try await world.stores.parcels.settle([google.settling(ends)], now: dawn)[0].get()
             let remaining = Settlement(
-                parcel: apple.id, message: apple.message, epoch: 1, settles: 1,
+                parcel: apple.id, message: apple.message, route: apple.route, epoch: 1, settles: 1,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 4)],
                 settledBits: [0b11_1111],
                 remainders: [], pendingAfter: 0)

@@ -38,7 +38,8 @@ struct SettleCostTests {
         let start = Clocks.monotonicNow()
         let whole = try #require(run.takeSettlement()?.settlement)
         let settlement = Settlement(
-            parcel: whole.parcel, message: whole.message, epoch: whole.epoch, settles: whole.settles,
+            parcel: whole.parcel, message: whole.message, route: whole.route, epoch: whole.epoch,
+            settles: whole.settles,
             terminalCounts: whole.terminalCounts, settledBits: whole.settledBits, remainders: [], pendingAfter: 0,
             sample: whole.sample, history: isReported ? whole.history : [])
         #expect(try await world.stores.parcels.settle([settlement], now: StoreWorld.dawn)[0].get() == .settled)

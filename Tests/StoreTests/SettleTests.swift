@@ -42,7 +42,7 @@ struct SettleTests {
             let first = parcel.settling([(0..<3, TerminalStatus(.unregistered, "Unregistered"))])
             _ = try await world.stores.parcels.settle([first], now: dawn)[0].get()
             let remaining = Settlement(
-                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
+                parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: 1,
                 terminalCounts: [
                     TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 6),
                     TerminalCount(terminalStatus: TerminalStatus(.unregistered, "Unregistered"), count: 1),
@@ -73,7 +73,7 @@ struct SettleTests {
             #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 301)
             let other = Stores(pool: world.pool)
             let remaining = Settlement(
-                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
+                parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: 1,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 7)],
                 settledBits: [0xff, 0x03],
                 remainders: [], pendingAfter: 0, sample: AnswerSample(answered: 7, suspected: 2))
@@ -161,19 +161,19 @@ struct SettleTests {
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             let part = Settlement(
-                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
+                parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: 0,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 2)],
                 settledBits: [0b1], remainders: [],
                 pendingAfter: 3)
             #expect(await world.settleFault(part) == .invalid(constraint: "parcel_adds_up"))
             let bitmap = Settlement(
-                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
+                parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: 0,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)],
                 settledBits: [0b11], remainders: [],
                 pendingAfter: 3)
             #expect(await world.settleFault(bitmap) == .invalid(constraint: "bitmap_says_the_same"))
             let whole = Settlement(
-                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
+                parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: 1, settles: 0,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)],
                 settledBits: [0b1111], remainders: [],
                 pendingAfter: 0)
@@ -259,7 +259,8 @@ struct LastSettleTests {
                     let part = parcel.settling([(0..<2, TerminalStatus(.accepted))])
                     _ = try await world.stores.parcels.settle([part])[0].get()
                     let remaining = Settlement(
-                        parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: 1,
+                        parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: parcel.epoch,
+                        settles: 1,
                         terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)],
                         settledBits: [0b11111],
                         remainders: [], pendingAfter: 0)

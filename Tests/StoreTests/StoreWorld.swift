@@ -232,7 +232,7 @@ extension LeasedParcel {
             settled += remainder.members.count
         }
         return Settlement(
-            parcel: id, message: message, epoch: epoch, settles: settles ?? self.settles,
+            parcel: id, message: message, route: route, epoch: epoch, settles: settles ?? self.settles,
             terminalCounts: terminalCounts.map { TerminalCount(terminalStatus: $0.1, count: $0.0.count) },
             settledBits: bits.bytes,
             remainders: remainders, pendingAfter: members.count - settled, sample: sample,

@@ -13,7 +13,7 @@ package struct PlantedLie: Sendable {
 
     func falsified(_ settlement: Settlement) -> Settlement {
         Settlement(
-            parcel: settlement.parcel, message: settlement.message, epoch: settlement.epoch,
+            parcel: settlement.parcel, message: settlement.message, route: settlement.route, epoch: settlement.epoch,
             settles: settlement.settles,
             terminalCounts: settlement.terminalCounts.map {
                 TerminalCount(terminalStatus: falsified($0.terminalStatus), count: $0.count)

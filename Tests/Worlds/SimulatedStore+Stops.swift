@@ -179,7 +179,7 @@ extension ParcelRow {
 
     fileprivate var unsent: UnsentParcel {
         UnsentParcel(
-            id: id, message: message, epoch: epoch, settles: settles, attempt: attempt,
+            id: id, message: message, route: route, epoch: epoch, settles: settles, attempt: attempt,
             mayHaveBeenShown: isBadgeMarked && (answerLost || lapses > 0), members: members, settledBits: bitmap,
             deferredBits: uncounted?.bits ?? [])
     }

@@ -174,15 +174,16 @@ extension Settlement {
     /// Reads a parcel that `StopSQL.claim` leased, and ends its members.
     fileprivate init(_ row: inout Row) throws(PostgresError) {
         let (id, message) = (ParcelID(try row.int64()), MessageID(try row.uuid()))
+        let route = RouteID(try row.int64())
         let (epoch, settles, attempt) = (try row.int32(), try row.int32(), try row.int16())
         let (lapses, isAnswerLost, isMarked) = (try row.int16(), try row.bool(), try row.bool())
         let count = Int(try row.int32())
-        let members = try row.members(column: 9, of: StopSQL.claim)
-        guard members.count == count else { throw .unexpectedShape(statement: StopSQL.claim.name, column: 9) }
-        let settled = try row.bits(count, column: 10)
-        let deferred = try row.bits(count, column: 11)
+        let members = try row.members(column: 10, of: StopSQL.claim)
+        guard members.count == count else { throw .unexpectedShape(statement: StopSQL.claim.name, column: 10) }
+        let settled = try row.bits(count, column: 11)
+        let deferred = try row.bits(count, column: 12)
         let parcel = UnsentParcel(
-            id: id, message: message, epoch: epoch, settles: settles, attempt: attempt,
+            id: id, message: message, route: route, epoch: epoch, settles: settles, attempt: attempt,
             // Without the badge mark, no lease was free to send.
             mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0), members: members.map(RegistrationID.init),
             settledBits: settled, deferredBits: deferred)

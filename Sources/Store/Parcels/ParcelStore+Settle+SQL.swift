@@ -24,7 +24,7 @@ enum SettleSQL {
         """
 
     private static let settled = """
-        input.place, input.turn, p.id, input.settles, p.message_id, p.app_id, p.route_id, p.origin_route_id, p.format,
+        input.place, input.turn, p.message_id, p.app_id, p.route_id, p.origin_route_id, p.format,
                 p.service, p.priority, p.badge_marked, p.expires_at, input.answered, input.suspected,
                 \(counts.map { "input.\($0)" }.joined(separator: " + ")) AS ended_now
         """
@@ -56,7 +56,7 @@ enum SettleSQL {
     }
 
     private static let columns = """
-        place, turn, id, settles, message_id, app_id, route_id, origin_route_id, format, service, priority,
+        place, turn, message_id, app_id, route_id, origin_route_id, format, service, priority,
                 badge_marked, expires_at, answered, suspected, ended_now
         """
 
@@ -106,30 +106,35 @@ enum SettleSQL {
         )
         """
 
-    // The join makes the totals wait for the messages' rows, which every settle locks first. A part changes no message.
+    // Whether a settlement was written, by its place. The planner may not join two lists (`PlannerSQL.throughKeys`), which
+    // would compare all with all. `IS TRUE` keeps it from making a join of this: it looks the place up in a hash table.
+    private static func isMine(_ place: String) -> String { "(\(place) IN (SELECT place FROM mine)) IS TRUE" }
+
+    // The totals wait for the messages' rows, which every settle locks first.
     private static let ended = """
-        unnest(:ended_places, :ended_states, :ended_reasons, :ended_counts) AS ended (place, state, reason, count)
-            JOIN mine USING (place) LEFT JOIN folded USING (message_id)
+        unnest(:ended_places, :ended_messages, :ended_routes, :ended_states, :ended_reasons, :ended_counts)
+                AS ended (place, message_id, route_id, state, reason, count)
         """
+    private static let isEnded = "\(isMine("ended.place")) AND (SELECT count(*) FROM folded) >= 0"
 
     // Two settles of one message write its totals one after the other.
     private static let reasons = """
         reasons AS (
             INSERT INTO message_reasons AS known (message_id, state, reason, count)
-            SELECT message_id, ended.state, ended.reason, sum(ended.count)::bigint FROM \(ended)
+            SELECT message_id, ended.state, ended.reason, sum(ended.count)::bigint FROM \(ended) WHERE \(isEnded)
             GROUP BY 1, 2, 3 ORDER BY 1, 2, ended.reason COLLATE "C"
             ON CONFLICT (message_id, state, reason) DO UPDATE SET count = known.count + excluded.count
         ), provider_reasons AS (
             INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
             SELECT message_id, routes.provider, ended.state, ended.reason, sum(ended.count)::bigint
-            FROM \(ended) JOIN routes ON routes.id = mine.route_id
+            FROM \(ended) JOIN routes ON routes.id = ended.route_id WHERE \(isEnded)
             GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, ended.reason COLLATE "C"
             ON CONFLICT (message_id, provider, state, reason) DO UPDATE SET count = known.count + excluded.count
         ), providers AS (
             INSERT INTO message_providers AS known (message_id, provider, \(listed { $0 }))
             SELECT message_id, routes.provider, \(listed { "sum(whole.\($0))" })
-            FROM folded JOIN whole USING (message_id) JOIN routes ON routes.id = whole.route_id
-            WHERE whole.ended > 0 GROUP BY 1, 2 ORDER BY 1, 2
+            FROM whole JOIN routes ON routes.id = whole.route_id
+            WHERE whole.ended > 0 AND (message_id IN (SELECT message_id FROM folded)) IS TRUE GROUP BY 1, 2 ORDER BY 1, 2
             ON CONFLICT (message_id, provider) DO UPDATE SET \(listed { "\($0) = known.\($0) + excluded.\($0)" })
         )
         """
@@ -137,9 +142,10 @@ enum SettleSQL {
     private static let paces = PaceSQL.counting(
         """
         SELECT mine.message_id, routes.provider, sum(mine.ended_now)::bigint
-        FROM mine LEFT JOIN folded ON folded.message_id = mine.message_id
-            JOIN routes ON routes.id = mine.route_id
-        WHERE mine.ended_now > 0 AND folded.goes_on IS NOT FALSE GROUP BY 1, 2 ORDER BY 1, 2
+        FROM mine JOIN routes ON routes.id = mine.route_id
+        WHERE mine.ended_now > 0
+            AND (mine.message_id IN (SELECT message_id FROM folded WHERE NOT goes_on)) IS NOT TRUE
+        GROUP BY 1, 2 ORDER BY 1, 2
         """, now: now)
 
     // A route's answers count once, at the settle. In a cross-environment parcel they count for the origin route.
@@ -154,13 +160,15 @@ enum SettleSQL {
         ), history AS (
             INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
                 first_member, last_member, members, member_count)
-            SELECT mine.message_id, mine.id, mine.settles, event.number, mine.route_id, event.state, event.reason,
-                event.attempts, coalesce(:now, clock_timestamp()), event.first_member, event.last_member, event.members,
-                event.count
-            FROM unnest(:event_places, :event_numbers, :event_states, :event_reasons, :event_attempts,
-                    :event_first_members, :event_last_members, :event_members, :event_member_counts)
-                AS event (place, number, state, reason, attempts, first_member, last_member, members, count)
-                JOIN mine USING (place)
+            SELECT event.message_id, event.parcel, event.settle, event.number, event.route_id, event.state,
+                event.reason, event.attempts, coalesce(:now, clock_timestamp()), event.first_member,
+                event.last_member, event.members, event.count
+            FROM unnest(:event_places, :event_messages, :event_parcels, :event_settles, :event_routes, :event_numbers,
+                    :event_states, :event_reasons, :event_attempts, :event_first_members, :event_last_members,
+                    :event_members, :event_member_counts)
+                AS event (place, message_id, parcel, settle, route_id, number, state, reason, attempts, first_member,
+                    last_member, members, count)
+            WHERE \(isMine("event.place"))
         )
         """
 

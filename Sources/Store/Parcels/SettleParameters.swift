@@ -27,9 +27,13 @@ extension Parameters {
 
     mutating func reasons(of settlements: [Settlement]) {
         let counts = settlements.enumerated().flatMap { place, settlement in
-            TerminalCount.nonZero(settlement.terminalCounts).map { (place: Int64(place + 1), count: $0) }
+            TerminalCount.nonZero(settlement.terminalCounts).map {
+                (place: Int64(place + 1), settlement: settlement, count: $0)
+            }
         }
         int64Array("ended_places", counts.map(\.place))
+        uuidArray("ended_messages", counts.map(\.settlement.message.value))
+        int64Array("ended_routes", counts.map(\.settlement.route.value))
         int16Array("ended_states", counts.map(\.count.terminalStatus.state.rawValue))
         textArray("ended_reasons", counts.map(\.count.terminalStatus.reason))
         int64Array("ended_counts", counts.map { Int64($0.count.count) })
@@ -38,10 +42,14 @@ extension Parameters {
     mutating func history(of settlements: [Settlement]) {
         let history = settlements.enumerated().flatMap { place, settlement in
             settlement.history.filter { !$0.members.isEmpty }.enumerated().map { number, entry in
-                (place: Int64(place + 1), number: Int64(number + 1), entry: entry)
+                (place: Int64(place + 1), settlement: settlement, number: Int64(number + 1), entry: entry)
             }
         }
         int64Array("event_places", history.map(\.place))
+        uuidArray("event_messages", history.map(\.settlement.message.value))
+        int64Array("event_parcels", history.map(\.settlement.parcel.value))
+        int32Array("event_settles", history.map(\.settlement.settles))
+        int64Array("event_routes", history.map(\.settlement.route.value))
         int64Array("event_numbers", history.map(\.number))
         int16Array("event_states", history.map(\.entry.event.columns.state))
         textArray("event_reasons", history.map(\.entry.event.columns.reason))
