@@ -13,7 +13,9 @@ import Synchronization
 /// Only the usual request takes the shortcut: JSON for an app that came whole, with a cached key. Everything else is
 /// left to `GatewayResponder`, which reads it again from its head. So the responder alone decides which requests may
 /// come in, and with which refusal; from there on both call the same handlers (decision 0038).
-package struct RequestShortcut: Sendable {
+///
+/// A class, because each request would copy a dozen references otherwise.
+package final class RequestShortcut: Sendable {
     /// The longest body that takes the shortcut. A registration is a few hundred bytes long, a message rarely longer.
     private static let usualBodyBytesMax = 16 << 10
 
@@ -106,14 +108,14 @@ package struct RequestShortcut: Sendable {
         }
         guard let registration = entry.registration else {
             Task {
-                let answer = await answer(to: call)
+                let answer = await self.answer(to: call)
                 loop.execute { end(answer) }
             }
             return
         }
-        services.registrations.commit([registration], app: app.id) { [self] results in
+        services.registrations.commit([registration], app: app.id) { results in
             // The answer is made on the loop: here, all of a batch would wait for each other's.
-            loop.execute { end(answer(results[0], to: call)) }
+            loop.execute { end(self.answer(results[0], to: call)) }
         }
     }
 
