@@ -43,16 +43,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     private let refusal: Answer
     private let subject: @Sendable (Operation) -> OperationSubject
     private let transaction: @Sendable ([Operation], AppID) async -> [Answer]
-    private let state = Mutex(State())
-
-    private struct State {
-        var queues: [AppID: AppQueue<Operation, Answer>] = [:]
-        var waiting = 0
-
-        mutating func startsCommit(of app: AppID, besideAtMost commitsMax: Int) -> Bool {
-            queues[app]?.startsCommit(besideAtMost: commitsMax) == true
-        }
-    }
+    private let state = Mutex(CommitState())
 
     /// - Parameters:
     ///   - refusal: the answer if too many operations wait already.
@@ -89,9 +80,9 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
                 return nil
             }
             state.waiting += operations.count
-            let caller = Caller(count: operations.count, unanswered: refusal, answered)
+            let call = Call(operations, unanswered: refusal, answered)
             // Changed in place: taking the queue out would copy all waiting entries for each new operation.
-            state.queues[app, default: AppQueue()].add(operations, subjects, of: caller)
+            state.queues[app, default: AppQueue()].add(subjects, of: call)
             return state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
         }
         guard let starts else { return answered(operations.map { _ in refusal }) }
@@ -105,7 +96,8 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
             let answers = await transaction(batch.operations, app)
             let answered = state.withLock { state in
                 state.waiting -= answers.count
-                return state.queues[app]?.finish(batch.number, answers) ?? []
+                let entries = state.queues[app]?.finish(batch.number) ?? []
+                return zip(entries, answers).compactMap { call(of: $0).answer($1, at: $0.place) }
             }
             for complete in answered { complete() }
         }
@@ -115,18 +107,39 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     private func takeBatch(_ app: AppID) -> (batch: (number: UInt64, operations: [Operation]), startsAnother: Bool)? {
         state.withLock { state in
             if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
-                return (batch, state.startsCommit(of: app, besideAtMost: settings.appCommitsMax))
+                let operations = batch.entries.map { call(of: $0).operations[$0.place] }
+                return (
+                    (batch.number, operations), state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
+                )
             }
             state.queues[app]?.commits -= 1
             if state.queues[app]?.commits == 0 { state.queues[app] = nil }
             return nil
         }
     }
+
+    private func call(of entry: Entry) -> Call<Operation, Answer> {
+        guard let call = entry.call as? Call<Operation, Answer> else {
+            preconditionFailure("a committer's queues have only its own calls")
+        }
+        return call
+    }
 }
 
-private struct AppQueue<Operation: Sendable, Answer: Sendable> {
-    private var entries: [Entry<Operation, Answer>] = []
-    private var batches: [UInt64: [Entry<Operation, Answer>]] = [:]
+// The queues know no type of operation: the compiler would not make generic ones fast in another module.
+
+private struct CommitState {
+    var queues: [AppID: AppQueue] = [:]
+    var waiting = 0
+
+    mutating func startsCommit(of app: AppID, besideAtMost commitsMax: Int) -> Bool {
+        queues[app]?.startsCommit(besideAtMost: commitsMax) == true
+    }
+}
+
+private struct AppQueue {
+    private var entries: [Entry] = []
+    private var batches: [UInt64: [Entry]] = [:]
     private var batchNumber: UInt64 = 0
     /// The number of entries, plus the operations in flight.
     private(set) var waiting = 0
@@ -135,11 +148,9 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     private var inFlight = Subjects()
     private var inFlightCount = 0
 
-    mutating func add(_ operations: [Operation], _ subjects: [OperationSubject], of caller: Caller<Answer>) {
-        waiting += operations.count
-        for (place, operation) in operations.enumerated() {
-            entries.append(Entry(operation, subjects[place], caller: caller, place: place))
-        }
+    mutating func add(_ subjects: [OperationSubject], of call: QueuedCall) {
+        waiting += subjects.count
+        for (place, subject) in subjects.enumerated() { entries.append(Entry(subject, call: call, place: place)) }
     }
 
     /// Whether another task must take waiting entries; the caller has to start it. A further task starts only for as
@@ -158,9 +169,9 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     /// flight is skipped.
     ///
     /// - Returns: nil if no entry can be taken.
-    mutating func takeBatch(atMost limit: Int) -> (number: UInt64, operations: [Operation])? {
-        var taken: [Entry<Operation, Answer>] = []
-        var left: [Entry<Operation, Answer>] = []
+    mutating func takeBatch(atMost limit: Int) -> (number: UInt64, entries: [Entry])? {
+        var taken: [Entry] = []
+        var left: [Entry] = []
         var leftBehind = Subjects()
         /// The calls of the entries left, and whether one of those is timed.
         var leftOfCalls: [ObjectIdentifier: Bool] = [:]
@@ -169,35 +180,35 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         while place < entries.count, taken.count < limit {
             let entry = entries[place]
             let isTimed = entry.subject.isTimed
-            let mayPass = leftOfCalls[entry.call].map { othersAre in !othersAre && !isTimed } ?? true
-            if mayPass, entry.caller.inFlight == 0, !leftBehind.meet(entry.subject), inFlight.addFirst(entry.subject) {
+            let mayPass = leftOfCalls[entry.callID].map { othersAre in !othersAre && !isTimed } ?? true
+            if mayPass, entry.call.inFlight == 0, !leftBehind.meet(entry.subject), inFlight.addFirst(entry.subject) {
                 taken.append(entry)
             } else {
                 left.append(entry)
                 leftBehind.add(entry.subject)
-                leftOfCalls[entry.call] = isTimed || leftOfCalls[entry.call] ?? false
+                leftOfCalls[entry.callID] = isTimed || leftOfCalls[entry.callID] ?? false
             }
             place += 1
         }
         entries.replaceSubrange(0..<place, with: left)
-        for entry in taken { entry.caller.inFlight += 1 }
+        for entry in taken { entry.call.inFlight += 1 }
         if taken.isEmpty { return nil }
         inFlightCount += taken.count
         batchNumber += 1
         batches[batchNumber] = taken
-        return (batchNumber, taken.map(\.operation))
+        return (batchNumber, taken)
     }
 
-    /// Returns the completions of the calls that have all their answers now.
-    mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [@Sendable () -> Void] {
+    /// Ends a batch, and returns its entries in the order in which they were taken.
+    mutating func finish(_ number: UInt64) -> [Entry] {
         let batch = batches.removeValue(forKey: number) ?? []
         waiting -= batch.count
         inFlightCount -= batch.count
         for entry in batch {
             inFlight.remove(entry.subject)
-            entry.caller.inFlight -= 1
+            entry.call.inFlight -= 1
         }
-        return zip(batch, answers).compactMap { $0.caller.answer($1, at: $0.place) }
+        return batch
     }
 }
 
@@ -232,30 +243,32 @@ private struct Subjects {
     }
 }
 
-/// A class, because it moves from list to list: copying an operation would touch each of its strings.
-private final class Entry<Operation: Sendable, Answer: Sendable> {
-    let operation: Operation
+/// An operation of a call. Touched only under the committer's lock.
+private struct Entry {
     let subject: OperationSubject
-    let caller: Caller<Answer>
+    let call: QueuedCall
     let place: Int
 
-    init(_ operation: Operation, _ subject: OperationSubject, caller: Caller<Answer>, place: Int) {
-        (self.operation, self.subject, self.caller, self.place) = (operation, subject, caller, place)
+    init(_ subject: OperationSubject, call: QueuedCall, place: Int) {
+        (self.subject, self.call, self.place) = (subject, call, place)
     }
 
-    var call: ObjectIdentifier { ObjectIdentifier(caller) }
+    var callID: ObjectIdentifier { ObjectIdentifier(call) }
 }
 
 /// A call that waits for its answers. Touched only under the committer's lock.
-private final class Caller<Answer: Sendable> {
+private class QueuedCall { var inFlight = 0 }
+
+private final class Call<Operation: Sendable, Answer: Sendable>: QueuedCall {
+    let operations: [Operation]
     private var answers: [Answer]
     private var missing: Int
-    var inFlight = 0
     private let complete: @Sendable ([Answer]) -> Void
 
-    init(count: Int, unanswered: Answer, _ complete: @escaping @Sendable ([Answer]) -> Void) {
-        answers = Array(repeating: unanswered, count: count)
-        missing = count
+    init(_ operations: [Operation], unanswered: Answer, _ complete: @escaping @Sendable ([Answer]) -> Void) {
+        self.operations = operations
+        answers = Array(repeating: unanswered, count: operations.count)
+        missing = operations.count
         self.complete = complete
     }
 
