@@ -1,4 +1,4 @@
-// False for all bytes above 127.
+/// Classes of ASCII characters. Every property is false above 127.
 extension UInt8 {
     @inlinable package var isDigit: Bool { self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9") }
     @inlinable package var isCapital: Bool { self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z") }

@@ -7,7 +7,7 @@ private let sent = StoreWorld.message(1)
 
 extension StoreWorld {
     fileprivate func failures(
-        _ filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil, limit: Int = 100
+        _ filter: FailureFilter = FailureFilter(), from cursor: HistoryCursor? = nil, limit: Int = 100
     ) async throws -> FailurePage {
         try #require(
             try await stores.messages.failures(app: app, id: sent, filter: filter, from: cursor, limit: limit))

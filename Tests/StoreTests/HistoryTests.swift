@@ -9,7 +9,7 @@ private let production = RouteDescription(provider: .apns, environment: .product
 
 extension StoreWorld {
     fileprivate func failures(
-        _ filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil, limit: Int = 100
+        _ filter: FailureFilter = FailureFilter(), from cursor: HistoryCursor? = nil, limit: Int = 100
     ) async throws -> FailurePage {
         try #require(
             try await stores.messages.failures(
@@ -67,13 +67,13 @@ struct FailureTests {
             let all = try await world.failures().items
             for limit in 1...9 {
                 var items: [PushFailure] = []
-                var cursor: FailureCursor?
+                var cursor: HistoryCursor?
                 repeat {
                     let page = try await world.failures(from: cursor, limit: limit)
                     #expect(page.items.count == limit || page.next == nil)
                     items += page.items
                     // The cursor travels as text through a client.
-                    cursor = try page.next.map { try #require(FailureCursor(text: $0.text)) }
+                    cursor = try page.next.map { try #require(HistoryCursor(text: $0.text)) }
                 } while cursor != nil
                 #expect(items == all, "pages of \(limit)")
             }
@@ -94,7 +94,7 @@ struct FailureTests {
                 let all = try await world.failures(filter).items
                 for limit in 1...5 {
                     var items: [PushFailure] = []
-                    var cursor: FailureCursor?
+                    var cursor: HistoryCursor?
                     repeat {
                         let page = try #require(
                             try await world.stores.messages.failures(
@@ -102,7 +102,7 @@ struct FailureTests {
                                 scanMax: scanMax))
                         #expect(page.items.count <= limit)
                         items += page.items
-                        cursor = try page.next.map { try #require(FailureCursor(text: $0.text)) }
+                        cursor = try page.next.map { try #require(HistoryCursor(text: $0.text)) }
                     } while cursor != nil
                     #expect(items == all, "pages of \(limit)")
                 }
@@ -127,7 +127,7 @@ struct FailureTests {
                 """)
             for scanMax in [2, 2_000] {
                 var items: [PushFailure] = []
-                var cursor: FailureCursor?
+                var cursor: HistoryCursor?
                 repeat {
                     let page = try #require(
                         try await world.stores.messages.failures(
@@ -171,7 +171,7 @@ struct FailureTests {
     @Test(
         "rejects forged cursors, including one that would read a million members",
         arguments: ["", "0", String(repeating: "f", count: 48), "zz", String(repeating: "0", count: 42) + "0fffff"])
-    func cursors(text: String) { #expect(FailureCursor(text: text) == nil) }
+    func cursors(text: String) { #expect(HistoryCursor(text: text) == nil) }
 }
 
 @Suite("The history of one push")

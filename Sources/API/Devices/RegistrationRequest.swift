@@ -205,7 +205,7 @@ package enum RegistrationRequest {
 
 extension RegistrationRequest {
     /// Whether the text is printable ASCII without blanks, as names given by machines are.
-    static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
+    static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy(\.isVisible) }
 
     /// Whether the text has no control characters, as names given by people.
     static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }

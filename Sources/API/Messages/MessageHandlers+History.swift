@@ -8,7 +8,7 @@ extension MessageHandlers {
         let failed = TerminalState.allCases.filter { $0 != .accepted }
         let state = try call.query.choice("state", failed.map(\.name)) { name in failed.first { $0.name == name } }
         let filter = FailureFilter(state: state, reason: call.query["reason"])
-        let cursor = try call.query.cursor { FailureCursor(text: $0) }
+        let cursor = try call.query.cursor { HistoryCursor(text: $0) }
         let app = try await apps.app(of: call)
         let page = try await reads.read(
             of: app.id, await store.failures(app: app.id, id: id, filter: filter, from: cursor, limit: limit))

@@ -52,7 +52,7 @@ package enum PushStatus: Equatable, Sendable {
     /// The push is in a leased parcel, and no answer is settled. → waiting, ended
     case sending(PendingPush)
     case ended(TerminalStatus)
-    /// The push has ended, but its history was deleted after its retention.
+    /// Nothing is known: the history was deleted after its retention, or the device was deleted.
     case notKept
 }
 

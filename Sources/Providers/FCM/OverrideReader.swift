@@ -2,8 +2,9 @@ import Basis
 import Content
 import JSON
 
-/// Reads the sender's `fcm` object. Each documented member is checked and gets the common part's spelling, so that the
-/// merge meets it. null may be anywhere: it removes the member (RFC 7396).
+/// Reads the sender's `fcm` object, a merge patch of the compiler's message (RFC 7396). Documented members are checked,
+/// and named in snake case as the compiler names them, so that they replace its members. Unknown members stay as they
+/// are. null removes a member; it is refused for reserved names, in lists, and in objects that must be complete.
 enum FCMOverrideReader {
     static func read(_ patch: JSONValue) throws(ProviderFault) -> JSONObject {
         let pointer = JSONPointer.root / "fcm"
@@ -89,8 +90,8 @@ enum FCMReservedNames {
     /// The message's id, which tells an app whether it had this push before.
     static let identity = "carillon_id"
 
-    /// Whether a name is reserved. `notification` was reserved by FCM's older protocol, and still is by other
-    /// providers.
+    /// Whether a name is reserved. FCM takes no empty name. `notification` was reserved by FCM's older protocol, and
+    /// still is by other providers.
     static func isReserved(_ name: String) -> Bool {
         ["", "aps", "from", "message_type", "notification", identity].contains { $0.hasSameBytes(as: name) }
             || name.utf8.starts(with: "google.".utf8) || name.utf8.starts(with: "gcm.".utf8)

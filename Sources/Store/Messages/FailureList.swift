@@ -14,11 +14,11 @@ package struct FailureFilter: Equatable, Sendable {
 package struct FailurePage: Equatable, Sendable {
     package let items: [PushFailure]
     /// The position at which the next page begins; nil: this was the last.
-    package let next: FailureCursor?
+    package let next: HistoryCursor?
 }
 
 /// A position among the failures of a message. It is opaque to clients.
-package struct FailureCursor: Equatable, Sendable {
+package struct HistoryCursor: Equatable, Sendable {
     let parcel: Int64
     let settle: Int32
     let place: Int16
@@ -36,11 +36,11 @@ package struct FailureCursor: Equatable, Sendable {
     }
 
     /// The same row, behind this many members.
-    func behind(_ count: Int) -> FailureCursor {
-        FailureCursor(parcel: parcel, settle: settle, place: place, position: Int32(count))
+    func behind(_ count: Int) -> HistoryCursor {
+        HistoryCursor(parcel: parcel, settle: settle, place: place, position: Int32(count))
     }
 
-    static let start = FailureCursor(parcel: 0, settle: 0, place: 0, position: 0)
+    static let start = HistoryCursor(parcel: 0, settle: 0, place: 0, position: 0)
 
     /// The largest position in a row. No row has more members, and a forged position reads few in vain.
     private static let positionMax: Int32 = 1 << 16
@@ -75,7 +75,7 @@ extension MessageStore {
     /// While a message is being sent, its failures appear anywhere in that order. A list is complete once the message
     /// has finished.
     package func failures(
-        app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil,
+        app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: HistoryCursor? = nil,
         limit: Int, scanMax: Int = failureScanMax
     ) async throws(StoreFault) -> FailurePage? {
         precondition(limit > 0 && scanMax > 1, "a page has a limit of at least one row and scans at least two")
@@ -107,7 +107,7 @@ extension MessageStore {
 
 /// A row of `HistorySQL.failures`.
 private struct FailureRow {
-    let start: FailureCursor
+    let start: HistoryCursor
     let isEnd: Bool
     /// Whether the members are places of names in the message's audience, from 1. Others are registrations, or tokens
     /// that the message named.
@@ -120,7 +120,7 @@ private struct FailureRow {
     let at: WallInstant
 
     init(_ row: inout Row) throws(PostgresError) {
-        start = try FailureCursor(&row)
+        start = try HistoryCursor(&row)
         let isWanted = try row.bool()
         (isEnd, isNamed) = (try row.bool(), try row.int64() == 0)
         members = try row.members(column: 6, of: HistorySQL.failures)
@@ -137,9 +137,9 @@ private struct FailureRow {
 /// Rows of the history, split into their members.
 private struct FoundFailures {
     private(set) var failures: [(member: Int64, row: FailureRow)] = []
-    private(set) var next: FailureCursor?
+    private(set) var next: HistoryCursor?
 
-    init(_ rows: [FailureRow], from start: FailureCursor, limit: Int) {
+    init(_ rows: [FailureRow], from start: HistoryCursor, limit: Int) {
         for row in rows {
             let isStart = row.start.behind(Int(start.position)) == start
             for (position, member) in row.members.enumerated().dropFirst(isStart ? Int(start.position) : 0) {

@@ -2,6 +2,7 @@ import Basis
 import Encodings
 import Model
 import Postgres
+import QueueRules
 
 extension MessageStore {
     /// The steps of a message's push to one installation; nil: the app has no such message.
@@ -29,7 +30,7 @@ extension MessageStore {
     /// The rows that are read at a time: each may name thousands of members.
     private static let rowsAtOnce: Int64 = 64
 
-    /// The push in the open parcel that owes it; nil: none does.
+    /// The push in a parcel where it has not ended yet; nil: there is none.
     private func pending(_ registration: Int64, of id: MessageID) async throws(PostgresError) -> PushStatus? {
         var last: Int64 = 0
         while true {
@@ -49,7 +50,7 @@ extension MessageStore {
 
     /// The steps of a named installation that the app did not know.
     private func stepsOfName(_ subject: HistorySubject, of id: MessageID) async throws(PostgresError) -> [PushStep] {
-        guard !subject.isInTime, let name = subject.placeAmongNames else { return [] }
+        guard !subject.isWithinHorizon, let name = subject.placeAmongNames else { return [] }
         let query = Query(HistorySQL.aboutName) {
             $0.uuid("message", id.value)
             $0.int64("name", name)
@@ -65,7 +66,7 @@ extension MessageStore {
     /// The steps by time, then by parcel.
     private func steps(_ registration: Int64, of id: MessageID) async throws(PostgresError) -> [PushStep] {
         var steps: [PushStep] = []
-        var last = FailureCursor.start
+        var last = HistoryCursor.start
         while true {
             let query = Query(HistorySQL.about) {
                 $0.uuid("message", id.value)
@@ -91,7 +92,7 @@ extension MessageStore {
 /// A row of `HistorySQL.openParcels`.
 private struct OpenParcel {
     let id: Int64
-    /// nil: the parcel doesn't owe the registration a push, or its route is a newer program's.
+    /// nil: the parcel has no open push to the registration, or its route was written by a later version.
     let status: PushStatus?
 
     init(_ row: inout Row, for registration: Int64) throws(PostgresError) {
@@ -117,18 +118,24 @@ private struct OpenParcel {
 
 /// A row of `HistorySQL.about`.
 private struct AboutRow {
-    let place: FailureCursor
-    /// nil: the row is about others, or its route is a newer program's.
+    let place: HistoryCursor
+    /// nil: the row is about others, or its route or state was written by a later version.
     let step: PushStep?
 
     init(_ row: inout Row, for registration: Int64) throws(PostgresError) {
-        place = try FailureCursor(&row)
-        let (leg, state, reason) = (try row.leg(), TerminalState(rawValue: try row.int16()), try row.text())
+        place = try HistoryCursor(&row)
+        let (leg, state, reason) = (try row.leg(), try row.int16(), try row.text())
         let (attempts, at) = (try row.int16(), try row.instant())
         let isMember = try row.members(column: 10, of: HistorySQL.about).place(of: registration) != nil
         let parcel = place.parcel == 0 ? nil : ParcelID(place.parcel)
-        let event = state.map { PushStep.Event.ended(TerminalStatus($0, reason)) } ?? .goesOn(reason)
-        step = isMember ? leg.map { PushStep(at: at, parcel: parcel, leg: $0, attempts: attempts, event: event) } : nil
+        let event: PushStep.Event? =
+            state == HistoryEvent.goesOnColumn
+            ? .goesOn(reason) : TerminalState(rawValue: state).map { .ended(TerminalStatus($0, reason)) }
+        guard isMember, let leg, let event else {
+            step = nil
+            return
+        }
+        step = PushStep(at: at, parcel: parcel, leg: leg, attempts: attempts, event: event)
     }
 }
 
@@ -138,8 +145,9 @@ private struct HistorySubject {
     private let kind: TokenKind
     private let acceptedAt: WallInstant
     /// Whether the registration lies within the message's horizon.
-    let isInTime: Bool
+    let isWithinHorizon: Bool
     private let isPlanned: Bool
+    /// Whether history and open parcels tell of the whole audience.
     private let isWhole: Bool
     /// False once retention removed the message's content.
     private let knowsNames: Bool
@@ -150,7 +158,7 @@ private struct HistorySubject {
         (kind, acceptedAt) = (try row.stored(), try row.instant())
         let horizon = try row.int64()
         (isPlanned, registration, isWhole) = (try row.bool(), try row.int64OrNil(), try row.bool())
-        isInTime = registration.map { $0 <= horizon } ?? false
+        isWithinHorizon = registration.map { $0 <= horizon } ?? false
         let audience = try row.bytesOrNil()
         knowsNames = audience != nil
         if case .installations(let names)? = audience.flatMap(AudienceText.decode)?.selection {
@@ -173,7 +181,7 @@ private struct HistorySubject {
             if case .ended(let terminalStatus) = step.event { return .ended(terminalStatus) }
         }
         if let pending { return pending }
-        if !isInTime { return statusWithoutMember }
+        if !isWithinHorizon { return statusWithoutMember }
         if steps.isEmpty, !isPlanned { return .planning }
         return steps.isEmpty && isWhole ? .notInAudience : .notKept
     }
@@ -186,7 +194,7 @@ private struct HistorySubject {
 }
 
 extension Row {
-    /// Reads a route's provider, environment and topic; nil: a newer program's.
+    /// Reads a route's provider, environment and topic; nil: a later version wrote it.
     fileprivate mutating func leg() throws(PostgresError) -> RouteDescription? {
         let (provider, environment) = (Provider(rawValue: try int16()), PushEnvironment(rawValue: try int16()))
         let topic = try text()

@@ -92,10 +92,13 @@ extension Settlement {
 }
 
 extension HistoryEvent {
+    /// In the column of the terminal state: the push goes on.
+    static let goesOnColumn: Int16 = 0
+
     fileprivate var columns: (state: Int16, reason: String) {
         switch self {
         case .ended(let terminalStatus): (terminalStatus.state.rawValue, terminalStatus.reason)
-        case .goesOn(let cause): (0, cause.rawValue)
+        case .goesOn(let cause): (Self.goesOnColumn, cause.rawValue)
         }
     }
 }
