@@ -229,6 +229,7 @@ let package = Package(
             "APITests",
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
+                "RegistryRules",
                 "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "Credentials", "Registry", "Delivery",
                 "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -54,9 +54,6 @@ package struct SuspicionRule: Equatable, Sendable {
     /// The pause before a suspicion whose window is over, but that lacks a sample, is judged again.
     package static let checkAgainAfter: Duration = .seconds(60)
 
-    /// The default, unless a setting differs.
-    package static let standard = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
-
     package init(window: Duration, shareMax: Double, sampleMin: Int) {
         precondition(shareMax >= 0 && shareMax <= 1 && sampleMin >= 0)
         precondition(window >= .zero && window <= Self.windowMax)

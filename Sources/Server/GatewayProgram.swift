@@ -142,15 +142,14 @@ package struct GatewayProgram: Sendable {
     }
 
     private var deliverySettings: DeliverySettings {
-        var retention = Retention()
-        retention.historyDays = Int64(settings.historyDays)
-        retention.contentDays = Int64(settings.contentDays)
-        retention.feedbackDays = Int64(settings.feedbackDays)
-        return DeliverySettings(
+        DeliverySettings(
             dispatcher: DispatcherSettings(leaseLength: settings.lease, requestDeadline: settings.requestDeadline),
             suspicion: SuspicionRule(
                 window: settings.suspectWindow, shareMax: settings.suspectShare, sampleMin: settings.suspectSample),
-            parcelMembersMax: settings.parcelMembers, retention: retention)
+            parcelMembersMax: settings.parcelMembers,
+            retention: Retention(
+                historyDays: Int64(settings.historyDays), contentDays: Int64(settings.contentDays),
+                feedbackDays: Int64(settings.feedbackDays)))
     }
 
     private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {

@@ -3,6 +3,7 @@ import JSON
 import Model
 import Postgres
 import QueueRules
+import RegistryRules
 import Store
 import TestSupport
 import Testing
@@ -88,7 +89,8 @@ struct ServedDeviceTests {
             let verdict = GuardedVerdict(
                 registration: RegistrationID(1), generation: TokenGeneration(1), route: routes[0],
                 verdict: .found(on: routes[1]), asOf: WallInstant(secondsSince1970: 0))
-            _ = try await world.stores.parcels.applyVerdicts([verdict])
+            let rule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
+            _ = try await world.stores.parcels.applyVerdicts([verdict], under: rule)
             #expect(try await world.expect(200, "GET", path).member("environment") == "sandbox")
             let again = try await world.expect(200, "PUT", path, body).json()
             #expect(again["change"] == "unchanged" && again["environment"] == "sandbox")
@@ -276,8 +278,7 @@ struct ServedDeviceTests {
             try await replace(2)
             try await world.pool.script("UPDATE feedback SET at = at - interval '2 days'")
             try await replace(3)
-            var retention = Retention()
-            retention.feedbackDays = 1
+            let retention = Retention(historyDays: 30, contentDays: 30, feedbackDays: 1)
             #expect(try await Stores(pool: world.pool).sweeper.sweep(retention) == 2)
             let cursor = try #require(read)
             try await world.refuse(.feedbackSwept, "GET", app + "/feedback?after=\(cursor)")

@@ -46,7 +46,7 @@ extension ConformanceRun {
     mutating func fallDue() async throws -> String? {
         pushHistory.append("fall due at \(now.microseconds)")
         let real = try await stores.messages.fallDue(now: now)
-        return differ("fall due", real, simulated.maintain(.fallDue, now: now))
+        return differ("fall due", real, simulated.maintain(.fallDue, under: Self.rule, now: now))
     }
 
     mutating func carryOut() async throws -> String? {
@@ -58,6 +58,6 @@ extension ConformanceRun {
         let stops = StopStore(
             pool: pool, notifier: stores.notifier, movedMax: Int64(limits.movedMax), endedMax: Int64(limits.endedMax))
         let real = try await stops.carryOut(now: now)
-        return differ("carry out", real, simulated.maintain(.stops, limits, now: now))
+        return differ("carry out", real, simulated.maintain(.stops, limits, under: Self.rule, now: now))
     }
 }

@@ -16,12 +16,11 @@ struct SimulatedStoreTests {
         let victims = store.registrations.map { suspicion(of: $0) }
         let wave = AnswerSample(answered: 40, suspected: 40)
         store.count(wave, on: RouteID(1), Self.dawn + .seconds(5))
-        _ = store.applyVerdicts(victims, now: Self.dawn + .seconds(5))
-        let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
+        _ = store.applyVerdicts(victims, under: Self.rule, now: Self.dawn + .seconds(5))
         for hour in Int64(1)...48 {
             let now = Self.dawn + .seconds(hour * 3_600 + 120)
             store.count(AnswerSample(answered: 500), on: RouteID(1), now)
-            #expect(store.confirmSuspicions(rule, now: now).retired == 0)
+            #expect(store.confirmSuspicions(Self.rule, now: now).retired == 0)
         }
     }
 
@@ -30,10 +29,9 @@ struct SimulatedStoreTests {
         var store = SimulatedStore()
         store.register(.sample(1), app: AppID(1), now: Self.dawn)
         store.count(AnswerSample(answered: 50, suspected: 1), on: RouteID(1), Self.dawn)
-        _ = store.applyVerdicts(store.registrations.map { suspicion(of: $0) }, now: Self.dawn)
-        let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
-        #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_599)).retired == 0)
-        #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_600)).retired == 1)
+        _ = store.applyVerdicts(store.registrations.map { suspicion(of: $0) }, under: Self.rule, now: Self.dawn)
+        #expect(store.confirmSuspicions(Self.rule, now: Self.dawn + .seconds(3_599)).retired == 0)
+        #expect(store.confirmSuspicions(Self.rule, now: Self.dawn + .seconds(3_600)).retired == 1)
     }
 
     /// Seed 409 of the first worlds found the bug: the badge was raised for live members only, the badge mark set for
@@ -50,7 +48,7 @@ struct SimulatedStoreTests {
         let gone = GuardedVerdict(
             registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(1),
             verdict: .unregistered(since: nil, reason: "Unregistered"), asOf: Self.dawn)
-        _ = store.applyVerdicts([gone], now: Self.dawn)
+        _ = store.applyVerdicts([gone], under: Self.rule, now: Self.dawn)
         let first = try #require(lease(&store, at: Self.dawn))
         #expect(first.members.map(\.status) == [.retired])
         store.register(.sample(1), app: AppID(1), now: Self.dawn + .seconds(30))
@@ -60,6 +58,7 @@ struct SimulatedStoreTests {
         #expect(second.members.map(\.badge) == [1])
     }
 
+    private static let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
     private static let dawn = WallInstant(secondsSince1970: 1_800_000_000)
 
     private func lease(_ store: inout SimulatedStore, at now: WallInstant) -> LeasedParcel? {

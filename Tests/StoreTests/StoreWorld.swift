@@ -4,6 +4,7 @@ import Model
 import Postgres
 import QueueRules
 import Reactor
+import RegistryRules
 import Store
 import TestSupport
 import Testing
@@ -277,5 +278,24 @@ extension MessageStore {
         try await plan(
             atMost: limit, idsMax: idsMax ?? 20_000, parcelMembersMax: parcelMembersMax ?? 5_000,
             knownFormats: knownFormats, urgencies, now: now)
+    }
+}
+
+extension Retention {
+    /// The default settings.
+    init() { self.init(historyDays: 30, contentDays: 30, feedbackDays: 365) }
+}
+
+extension Sweeper {
+    func sweep(now: WallInstant? = nil) async throws(StoreFault) -> Int { try await sweep(Retention(), now: now) }
+}
+
+extension ParcelStore {
+    /// Judges by the default settings.
+    func applyVerdicts(
+        _ verdicts: [GuardedVerdict], now: WallInstant? = nil
+    ) async throws(StoreFault) -> VerdictReport {
+        let rule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
+        return try await applyVerdicts(verdicts, under: rule, now: now)
     }
 }

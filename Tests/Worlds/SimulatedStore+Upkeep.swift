@@ -32,7 +32,7 @@ extension SimulatedStore {
 
     /// Runs a whole round, with nothing else beside it. → rows that were moved
     package mutating func maintain(
-        _ upkeep: Upkeep, _ limits: UpkeepLimits = UpkeepLimits(), under rule: SuspicionRule = .standard,
+        _ upkeep: Upkeep, _ limits: UpkeepLimits = UpkeepLimits(), under rule: SuspicionRule,
         now: WallInstant
     ) -> Int {
         var round = UpkeepRound(upkeep)

@@ -20,7 +20,7 @@ package struct SimulatedSuspicionReport: Equatable, Sendable {
 
 extension SimulatedStore {
     package mutating func applyVerdicts(
-        _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, now: WallInstant
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule, now: WallInstant
     ) -> SimulatedVerdictReport {
         var report = SimulatedVerdictReport()
         let verdicts = SimulatedStore.eachOnce(verdicts)

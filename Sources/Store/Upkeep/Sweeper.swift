@@ -27,7 +27,7 @@ package struct Sweeper: Sendable {
     }
 
     /// Returns the number of removed rows. While it is not zero, repeating at once is worthwhile.
-    package func sweep(_ retention: Retention = Retention(), now: WallInstant? = nil) async throws(StoreFault) -> Int {
+    package func sweep(_ retention: Retention, now: WallInstant? = nil) async throws(StoreFault) -> Int {
         precondition(retention.contentDays > 0 && retention.feedbackDays > 0)
         let contentKept = Self.days(retention.contentDays)
         let queries = [
