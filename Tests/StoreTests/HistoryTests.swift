@@ -176,6 +176,24 @@ struct FailureTests {
 
 @Suite("The history of one push")
 struct PushHistoryPageTests {
+    @Test("leaves out an attempt whose state a later version wrote")
+    func laterState() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let settled = await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)
+            #expect(settled == [.success(.settled)])
+            #expect(try await world.pushHistory("i1").steps.count == 1)
+            try await world.pool.script(
+                """
+                ALTER TABLE push_history DROP CONSTRAINT push_history_state_check;
+                UPDATE push_history SET state = 9
+                """)
+            #expect(try await world.pushHistory("i1").steps.isEmpty)
+        }
+    }
+
     @Test("shows planning, the parcel, each attempt and the terminal state")
     func whole() async throws {
         try await withStores { world in
