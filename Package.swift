@@ -229,9 +229,8 @@ let package = Package(
             "APITests",
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
-                "RegistryRules",
-                "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "Credentials", "Registry", "Delivery",
-                "API", "TestSupport",
+                "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "Credentials",
+                "Registry", "Delivery", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -126,7 +126,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     }
 }
 
-// The queues know no type of operation: the compiler would not make generic ones fast in another module.
+// The queues know no operation's type, because generic code is slow when another module uses it.
 
 private struct CommitState {
     var queues: [AppID: AppQueue] = [:]

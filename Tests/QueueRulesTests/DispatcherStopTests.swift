@@ -82,8 +82,7 @@ struct UnsentParcelTests {
     private func parcel(mayHaveBeenShown: Bool) -> UnsentParcel {
         UnsentParcel(
             id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), route: RouteID(1), epoch: 3, settles: 1,
-            attempt: 2,
-            mayHaveBeenShown: mayHaveBeenShown, members: (1...10).map { RegistrationID($0) },
+            attempt: 2, mayHaveBeenShown: mayHaveBeenShown, members: (1...10).map { RegistrationID($0) },
             settledBits: [0b0000_0111, 0b10])
     }
 
@@ -103,8 +102,8 @@ struct UnsentParcelTests {
     func held() {
         let parcel = UnsentParcel(
             id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), route: RouteID(1), epoch: 3, settles: 1,
-            attempt: 2,
-            mayHaveBeenShown: true, members: (1...10).map { RegistrationID($0) }, settledBits: [0b0000_0111, 0b10],
+            attempt: 2, mayHaveBeenShown: true, members: (1...10).map { RegistrationID($0) },
+            settledBits: [0b0000_0111, 0b10],
             deferredBits: [0b0001_1001, 0b11])
         let settlement = parcel.settlement(isCancelled: true)
         let cancelled = TerminalStatus(.cancelled, TerminalReason.cancelled)

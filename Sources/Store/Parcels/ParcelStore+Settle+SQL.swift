@@ -106,15 +106,15 @@ enum SettleSQL {
         )
         """
 
-    // Whether a settlement was written, by its place. The planner may not join two lists (`PlannerSQL.throughKeys`), which
-    // would compare all with all. `IS TRUE` keeps it from making a join of this: it looks the place up in a hash table.
+    // Whether a settlement was written, by its place. A join of two lists would compare all with all here
+    // (`PlannerSQL.throughKeys`). `IS TRUE` keeps PostgreSQL from making one: it looks the place up in a hash table.
     private static func isMine(_ place: String) -> String { "(\(place) IN (SELECT place FROM mine)) IS TRUE" }
 
-    // The totals wait for the messages' rows, which every settle locks first.
     private static let ended = """
         unnest(:ended_places, :ended_messages, :ended_routes, :ended_states, :ended_reasons, :ended_counts)
                 AS ended (place, message_id, route_id, state, reason, count)
         """
+    // Counting `folded` makes the totals wait for the messages' rows, which every settle locks first.
     private static let isEnded = "\(isMine("ended.place")) AND (SELECT count(*) FROM folded) >= 0"
 
     // Two settles of one message write its totals one after the other.
