@@ -1,4 +1,5 @@
 import Basis
+import JSON
 
 /// An exact decimal number. PostgreSQL compares JSON numbers in the same way: 1, 1.0 and 10e-1 are one number.
 package struct DecimalNumber: Equatable, Sendable {
@@ -11,8 +12,10 @@ package struct DecimalNumber: Equatable, Sendable {
     /// The largest exponent that is parsed: far more than any that is stored.
     private static let exponentMax = 1_000_000
 
-    package init(_ integer: Int64) {
-        self.init(isNegative: integer < 0, digits: String(integer.magnitude).utf8.map { $0 - UInt8(ascii: "0") }, 0)
+    /// The integer times ten to the power.
+    package init(_ integer: Int64, power: Int = 0) {
+        let digits = String(integer.magnitude).utf8.map { $0 - UInt8(ascii: "0") }
+        self.init(isNegative: integer < 0, digits: digits, -power)
     }
 
     /// - Parameter point: the number of digits after the point, adjusted by the exponent.
@@ -46,6 +49,14 @@ package struct DecimalNumber: Equatable, Sendable {
         }
         guard remaining.isEmpty else { return nil }
         self.init(isNegative: isNegative, digits: digits, point)
+    }
+
+    /// nil: the exponent is beyond the range that is parsed.
+    package init?(_ number: JSONNumber) {
+        switch number {
+        case .whole(let integer): self.init(integer)
+        case .literal(let text): self.init(text)
+        }
     }
 
     private static func takeDigits(_ remaining: inout Substring.UTF8View) -> [UInt8] {

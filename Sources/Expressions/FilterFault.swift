@@ -13,7 +13,7 @@ package struct FilterFault: Error, Equatable, Sendable {
         case tooManyValues
         case tooManyNames
         case tooFarFromNow
-        case unexpected(FilterPiece, expected: [FilterExpectation])
+        case unexpected(ExpressionPiece, expected: [FilterExpectation])
         case unknownField(String)
         case notForField(FilterOperator, field: String, allowed: [FilterOperator])
         case unknownName(field: String, names: [String])
@@ -21,19 +21,6 @@ package struct FilterFault: Error, Equatable, Sendable {
         case notAVersion
         case notAnInstant
     }
-}
-
-/// The piece found where another was expected. Texts are not repeated.
-package enum FilterPiece: Equatable, Sendable {
-    case end
-    case text
-    case number
-    /// A number with a unit.
-    case quantity
-    case identifier(String)
-    case symbol(String)
-    /// A character that only texts may contain.
-    case character
 }
 
 /// A piece that is allowed at a position, worded for people.

@@ -37,7 +37,7 @@ extension FilterParser {
         case .identifier(let identifier), .symbol(let identifier):
             guard let known = FilterOperator(rawValue: identifier) else { throw unexpected(.test) }
             found = known
-        case .text, .number, .quantity, .character, .end: throw unexpected(.test)
+        case .variable, .text, .number, .quantity, .character, .end: throw unexpected(.test)
         }
         guard allowed.contains(found) else {
             throw fault(.notForField(found, field: field, allowed: allowed), at: start)
@@ -193,7 +193,7 @@ extension FilterParser {
         case .identifier("true") where !isNegative, .identifier("false") where !isNegative:
             defer { advance() }
             return .bool(token.kind == .identifier("true"))
-        case .text, .identifier, .quantity, .symbol, .character, .end: throw unexpected(expected)
+        case .text, .identifier, .variable, .quantity, .symbol, .character, .end: throw unexpected(expected)
         }
     }
 }

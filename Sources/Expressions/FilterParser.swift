@@ -11,7 +11,7 @@
 /// Recursive descent, never deeper than `FilterLimits.depthMax`.
 struct FilterParser {
     private let bytes: [UInt8]
-    private let tokens: [FilterToken]
+    private let tokens: [ExpressionToken]
     private var place = 0
     private var depth = 0
     private var conditions = 0
@@ -21,10 +21,16 @@ struct FilterParser {
         guard bytes.count <= FilterLimits.textBytesMax else {
             throw FilterFault(position: 1, reason: .tooLong(bytes: bytes.count))
         }
-        var parser = FilterParser(bytes: bytes, tokens: try FilterLexer.tokens(of: bytes))
+        var parser = FilterParser(bytes: bytes, tokens: try tokens(of: bytes))
         let expression = try parser.parseAny()
         guard parser.token.kind == .end else { throw parser.unexpected(.and, .or, .end) }
         return expression
+    }
+
+    private static func tokens(of bytes: [UInt8]) throws(FilterFault) -> [ExpressionToken] {
+        do throws(QuotedText.Fault) { return try ExpressionLexer.tokens(of: bytes, hasVariables: false) } catch {
+            throw FilterFault(.quotedText(error.reason), at: error.offset, in: bytes)
+        }
     }
 
     private mutating func parseAny() throws(FilterFault) -> FilterExpression {
@@ -59,7 +65,7 @@ struct FilterParser {
         return inner
     }
 
-    private mutating func goDeeper(from opening: FilterToken) throws(FilterFault) {
+    private mutating func goDeeper(from opening: ExpressionToken) throws(FilterFault) {
         depth += 1
         guard depth <= FilterLimits.depthMax else { throw fault(.tooDeep, at: opening) }
     }
@@ -67,7 +73,7 @@ struct FilterParser {
 
 extension FilterParser {
     /// The next token; the end is never passed.
-    var token: FilterToken { tokens[place] }
+    var token: ExpressionToken { tokens[place] }
 
     mutating func advance() {
         if place < tokens.count - 1 { place += 1 }
@@ -76,7 +82,7 @@ extension FilterParser {
     mutating func takeIdentifier(_ identifier: String) -> Bool { take(.identifier(identifier)) }
     mutating func takeSymbol(_ symbol: String) -> Bool { take(.symbol(symbol)) }
 
-    private mutating func take(_ kind: FilterToken.Kind) -> Bool {
+    private mutating func take(_ kind: ExpressionToken.Kind) -> Bool {
         guard token.kind == kind else { return false }
         advance()
         return true
@@ -88,12 +94,19 @@ extension FilterParser {
         return text
     }
 
-    func fault(_ reason: FilterFault.Reason, at token: FilterToken) -> FilterFault {
+    func fault(_ reason: FilterFault.Reason, at token: ExpressionToken) -> FilterFault {
         FilterFault(reason, at: token.offset, in: bytes)
     }
 
     func unexpected(_ expected: FilterExpectation...) -> FilterFault {
         fault(.unexpected(token.piece, expected: expected), at: token)
+    }
+}
+
+extension FilterFault {
+    /// - Parameter offset: in bytes.
+    fileprivate init(_ reason: Reason, at offset: Int, in bytes: [UInt8]) {
+        self.init(position: ExpressionLexer.position(of: offset, in: bytes), reason: reason)
     }
 }
 

@@ -66,7 +66,9 @@ struct FilterPrinter {
         case .tag(let tag): text += "tags has \(Self.quoted(tag))"
         case .attribute(let path, let test):
             text += "attributes"
-            for name in path.names { text += FilterLexer.isIdentifier(name) ? ".\(name)" : "[\(Self.quoted(name))]" }
+            for name in path.names {
+                text += ExpressionLexer.isIdentifier(name) ? ".\(name)" : "[\(Self.quoted(name))]"
+            }
             write(test)
         }
     }

@@ -127,16 +127,6 @@ extension FilterOrder {
     }
 }
 
-extension DecimalNumber {
-    /// nil: out of the range that is stored.
-    fileprivate init?(_ number: JSONNumber) {
-        switch number {
-        case .whole(let integer): self.init(integer)
-        case .literal(let text): self.init(text)
-        }
-    }
-}
-
 extension VersionNumber: Comparable {
     package static func < (left: VersionNumber, right: VersionNumber) -> Bool {
         for (one, other) in zip(left.parts, right.parts) where one != other {

@@ -48,14 +48,15 @@ extension FilterFault.Reason {
     }
 }
 
-extension FilterPiece {
-    fileprivate var text: String {
+extension ExpressionPiece {
+    var text: String {
         switch self {
         case .end: "the end"
         case .text: "a text"
         case .number: "a number"
         case .quantity: "a number followed by letters"
         case .identifier(let name): name.utf8.count <= CommonText.echoedBytesMax ? "the name \(name)" : "a long name"
+        case .variable(let name): name.utf8.count <= CommonText.echoedBytesMax ? "the name $\(name)" : "a long name"
         case .symbol(let symbol): symbol
         case .character: "a character that is only allowed inside quotation marks (\" or ')"
         }
@@ -97,7 +98,7 @@ extension TemplateFault.Reason {
     }
 }
 
-private enum CommonText {
+enum CommonText {
     /// The longest name that an error repeats.
     static let echoedBytesMax = 64
     static let tooManyNames = "attributes nest at most \(FilterLimits.attributeNamesMax) names deep"

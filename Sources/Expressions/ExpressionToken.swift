@@ -1,8 +1,11 @@
 import Basis
 
-struct FilterToken: Equatable {
+/// A token of an expression: of a filter, or of a read rule.
+struct ExpressionToken: Equatable {
     enum Kind: Equatable {
         case identifier(String)
+        /// A name behind a dollar sign, without the sign. Only read rules have these.
+        case variable(String)
         case text(String)
         /// Digits, optionally with a point and more digits.
         case number(String)
@@ -17,9 +20,10 @@ struct FilterToken: Equatable {
     /// The offset in bytes.
     let offset: Int
 
-    var piece: FilterPiece {
+    var piece: ExpressionPiece {
         switch kind {
         case .identifier(let identifier): .identifier(identifier)
+        case .variable(let name): .variable(name)
         case .text: .text
         case .number: .number
         case .quantity: .quantity
@@ -30,9 +34,25 @@ struct FilterToken: Equatable {
     }
 }
 
+/// The piece found where another was expected. Texts are not repeated.
+package enum ExpressionPiece: Equatable, Sendable {
+    case end
+    case text
+    case number
+    /// A number with a unit.
+    case quantity
+    case identifier(String)
+    case variable(String)
+    case symbol(String)
+    /// A character that only texts may contain.
+    case character
+}
+
 /// Splits a text into tokens, the last of which is the end.
-package struct FilterLexer {
+package struct ExpressionLexer {
     private let bytes: [UInt8]
+    /// Whether `$name` is one token. Otherwise the dollar sign is a character that only texts may contain.
+    private let hasVariables: Bool
     private var index = 0
 
     // Longer ones first. Other languages' symbols are recognised, so that the error can say what is expected.
@@ -41,25 +61,28 @@ package struct FilterLexer {
         "-", "*", "/", "%",
     ]
 
-    static func tokens(of bytes: [UInt8]) throws(FilterFault) -> [FilterToken] {
-        var lexer = FilterLexer(bytes: bytes)
-        var tokens: [FilterToken] = []
+    static func tokens(of bytes: [UInt8], hasVariables: Bool) throws(QuotedText.Fault) -> [ExpressionToken] {
+        var lexer = ExpressionLexer(bytes: bytes, hasVariables: hasVariables)
+        var tokens: [ExpressionToken] = []
         repeat { tokens.append(try lexer.next()) } while tokens.last?.kind != .end
         return tokens
     }
 
-    private mutating func next() throws(FilterFault) -> FilterToken {
+    private mutating func next() throws(QuotedText.Fault) -> ExpressionToken {
         while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
         let start = index
-        guard start < bytes.count else { return FilterToken(kind: .end, offset: start) }
-        return FilterToken(kind: try take(bytes[start]), offset: start)
+        guard start < bytes.count else { return ExpressionToken(kind: .end, offset: start) }
+        return ExpressionToken(kind: try take(bytes[start]), offset: start)
     }
 
-    private mutating func take(_ first: UInt8) throws(FilterFault) -> FilterToken.Kind {
+    private mutating func take(_ first: UInt8) throws(QuotedText.Fault) -> ExpressionToken.Kind {
         switch first {
-        case _ where QuotedText.isMark(first): return .text(try takeText())
+        case _ where QuotedText.isMark(first): return .text(try QuotedText.read(bytes, at: &index))
         case _ where first.isDigit: return takeNumber()
-        case _ where Self.isLetter(first): return .identifier(take { Self.isLetter($0) || $0.isDigit })
+        case _ where Self.isLetter(first): return .identifier(takeIdentifier())
+        case UInt8(ascii: "$") where hasVariables && index + 1 < bytes.count && Self.isLetter(bytes[index + 1]):
+            index += 1
+            return .variable(takeIdentifier())
         default:
             if let symbol = Self.symbols.first(where: { bytes[index...].starts(with: $0.utf8) }) {
                 index += symbol.utf8.count
@@ -70,7 +93,7 @@ package struct FilterLexer {
         }
     }
 
-    private mutating func takeNumber() -> FilterToken.Kind {
+    private mutating func takeNumber() -> ExpressionToken.Kind {
         let whole = take(\.isDigit)
         if index + 1 < bytes.count, bytes[index] == UInt8(ascii: "."), bytes[index + 1].isDigit {
             index += 1
@@ -80,17 +103,14 @@ package struct FilterLexer {
         return unit.isEmpty ? .number(whole) : .quantity(whole, unit: unit)
     }
 
-    private mutating func takeText() throws(FilterFault) -> String {
-        do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
-            throw FilterFault(.quotedText(error.reason), at: error.offset, in: bytes)
-        }
-    }
+    private mutating func takeIdentifier() -> String { take { Self.isLetter($0) || $0.isDigit } }
 
     private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
         let start = index
         while index < bytes.count, isTaken(bytes[index]) { index += 1 }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
+
     package static func isLetter(_ byte: UInt8) -> Bool { byte.isLetter || byte == UInt8(ascii: "_") }
     /// True if the text can stand without quotation marks.
     static func isIdentifier(_ text: String) -> Bool {
@@ -99,11 +119,11 @@ package struct FilterLexer {
     }
 }
 
-extension FilterFault {
+extension ExpressionLexer {
+    /// The position of the character at this offset, from 1, in Unicode scalars.
     /// - Parameter offset: in bytes.
-    init(_ reason: Reason, at offset: Int, in bytes: [UInt8]) {
+    static func position(of offset: Int, in bytes: [UInt8]) -> Int {
         // Continuation bytes of a character are not counted.
-        let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
-        self.init(position: before + 1, reason: reason)
+        bytes[..<offset].reduce(1) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
     }
 }

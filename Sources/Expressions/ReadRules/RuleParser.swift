@@ -1,0 +1,227 @@
+import JSON
+
+/// The keys, look-ups and tokens on the way from the root to a rule's node.
+struct RuleWay {
+    /// One for each level below the root: the `$name` that binds its key, or nil for a fixed key.
+    var variables: [String?] = []
+    /// The different look-ups of the rules above.
+    var lookups: [RuleLookup] = []
+    /// The number of tokens of the rules above.
+    var tokens = 0
+
+    var level: Int { variables.count }
+
+    /// The level of the key that the variable is bound to; nil: it is not bound.
+    func level(of variable: String) -> Int? { variables.firstIndex(of: variable).map { $0 + 1 } }
+}
+
+/// Parses the expression of a read rule. Throws the position of the first error.
+///
+///     any        = all { "||" all }
+///     all        = comparison { "&&" comparison }
+///     comparison = unary [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) unary ]
+///     unary      = "!" unary | "(" any ")" | literal | reference
+///     reference  = ( "auth" | "data" | "root" | "now" | "$name" ) { "." name | "[" any "]" }
+///     literal    = text | [ "-" ] number | "true" | "false" | "null"
+///
+/// Recursive descent, never deeper than `ReadRuleLimits.depthMax`.
+struct RuleParser {
+    private let pointer: JSONPointer
+    private let bytes: [UInt8]
+    private let tokens: [ExpressionToken]
+    private var place = 0
+    private var depth = 0
+    /// The number of brackets around the next token. No look-up may stand between brackets.
+    private var brackets = 0
+    private var way: RuleWay
+    private var lookups: [RuleLookup] = []
+    private var namesAuth = false
+    private var claims: NamedClaims
+
+    /// - Parameter way: on return with the rule's look-ups and tokens.
+    /// - Parameter claims: on return with the claims that the rule names.
+    static func parse(
+        _ text: String, at pointer: JSONPointer, way: inout RuleWay, claims: inout NamedClaims
+    ) throws(ReadRuleFault) -> ReadRule {
+        var parser = try RuleParser(text, at: pointer, way, claims)
+        let expression = try parser.parseAny()
+        guard parser.token.kind == .end else { throw parser.unexpected(.operator, .end) }
+        (way, claims) = (parser.way, parser.claims)
+        return ReadRule(expression: expression, lookups: parser.lookups, namesAuth: parser.namesAuth)
+    }
+
+    private init(
+        _ text: String, at pointer: JSONPointer, _ way: RuleWay, _ claims: NamedClaims
+    ) throws(ReadRuleFault) {
+        bytes = Array(text.utf8)
+        guard bytes.count <= ReadRuleLimits.expressionBytesMax else {
+            throw ReadRuleFault(.tooLong(bytes: bytes.count), at: pointer, position: 1)
+        }
+        do throws(QuotedText.Fault) { tokens = try ExpressionLexer.tokens(of: bytes, hasVariables: true) } catch {
+            let position = ExpressionLexer.position(of: error.offset, in: bytes)
+            throw ReadRuleFault(.quotedText(error.reason), at: pointer, position: position)
+        }
+        (self.pointer, self.way, self.claims) = (pointer, way, claims)
+        let tokensLeft = ReadRuleLimits.tokensMax - way.tokens
+        // The end is a token too, but costs nothing.
+        guard tokens.count - 1 <= tokensLeft else { throw fault(.tooManyTokens, at: tokens[tokensLeft]) }
+        self.way.tokens += tokens.count - 1
+    }
+
+    private mutating func parseAny() throws(ReadRuleFault) -> RuleExpression {
+        var members = [try parseAll()]
+        while takeSymbol("||") { members.append(try parseAll()) }
+        return members.count == 1 ? members[0] : .any(members)
+    }
+
+    private mutating func parseAll() throws(ReadRuleFault) -> RuleExpression {
+        var members = [try parseComparison()]
+        while takeSymbol("&&") { members.append(try parseComparison()) }
+        return members.count == 1 ? members[0] : .all(members)
+    }
+
+    private mutating func parseComparison() throws(ReadRuleFault) -> RuleExpression {
+        let left = try parseUnary()
+        guard let comparison = token.comparison else { return left }
+        advance()
+        let right = try parseUnary()
+        guard token.comparison == nil else { throw fault(.chainedComparison, at: token) }
+        return .comparison(left, comparison, right)
+    }
+
+    private mutating func parseUnary() throws(ReadRuleFault) -> RuleExpression {
+        let start = token
+        switch start.kind {
+        case .symbol("!"):
+            return .not(try nested { (parser) throws(ReadRuleFault) in try parser.parseUnary() })
+        case .symbol("("):
+            return try nested { (parser) throws(ReadRuleFault) in
+                let inner = try parser.parseAny()
+                guard parser.takeSymbol(")") else { throw parser.unexpected(.operator, .closingParenthesis) }
+                return inner
+            }
+        case .symbol("-"):
+            advance()
+            guard case .number(let digits) = token.kind else { throw unexpected(.number) }
+            return try takeNumber("-" + digits)
+        case .number(let digits): return try takeNumber(digits)
+        case .text(let text):
+            advance()
+            return .literal(.text(text))
+        case .variable(let name):
+            guard let level = way.level(of: name) else { throw fault(.unboundVariable(name), at: start) }
+            advance()
+            return .member(.key(level: level), try takeNames())
+        case .identifier(let name):
+            advance()
+            return try parseReference(name, from: start)
+        case .quantity, .symbol, .character, .end: throw unexpected(.value)
+        }
+    }
+
+    private mutating func takeNumber(_ digits: String) throws(ReadRuleFault) -> RuleExpression {
+        guard let number = DecimalNumber(digits) else { throw unexpected(.number) }
+        advance()
+        return .literal(.number(number))
+    }
+}
+
+extension RuleParser {
+    /// - Parameter start: the token of the name, which has been taken.
+    private mutating func parseReference(
+        _ name: String, from start: ExpressionToken
+    ) throws(ReadRuleFault) -> RuleExpression {
+        switch name {
+        case "true": return .literal(.bool(true))
+        case "false": return .literal(.bool(false))
+        case "null": return .literal(.null)
+        case "now": return .member(.now, try takeNames())
+        case "auth":
+            let names = try takeNames()
+            namesAuth = true
+            if let first = names.first { claims.add(first) }
+            return .member(.auth, names)
+        case "data": return .lookup(try takeLookup(level: way.level, from: start))
+        case "root": return .lookup(try takeLookup(level: 0, from: start))
+        default: throw fault(.unknownName(name), at: start)
+        }
+    }
+
+    private mutating func takeLookup(level: Int, from start: ExpressionToken) throws(ReadRuleFault) -> RuleLookup {
+        guard brackets == 0 else { throw fault(.lookupInIndex, at: start) }
+        let lookup = RuleLookup(level: level, names: try takeNames())
+        if !lookups.contains(lookup) { lookups.append(lookup) }
+        if !way.lookups.contains(lookup) { way.lookups.append(lookup) }
+        guard way.lookups.count <= ReadRuleLimits.lookupsMax else { throw fault(.tooManyLookups, at: start) }
+        return lookup
+    }
+
+    private mutating func takeNames() throws(ReadRuleFault) -> [RuleName] {
+        var names: [RuleName] = []
+        while true {
+            if takeSymbol(".") {
+                guard case .identifier(let name) = token.kind else { throw unexpected(.memberName) }
+                advance()
+                names.append(.fixed(name))
+            } else if token.kind == .symbol("[") {
+                names.append(try takeIndex())
+            } else {
+                return names
+            }
+        }
+    }
+
+    private mutating func takeIndex() throws(ReadRuleFault) -> RuleName {
+        brackets += 1
+        let index = try nested { (parser) throws(ReadRuleFault) in
+            let index = try parser.parseAny()
+            guard parser.takeSymbol("]") else { throw parser.unexpected(.operator, .closingBracket) }
+            return index
+        }
+        brackets -= 1
+        if case .literal(.text(let name)) = index { return .fixed(name) }
+        return .computed(index)
+    }
+
+    /// Takes the opening token, and parses what it opens one level deeper.
+    private mutating func nested<Result>(
+        _ parse: (inout RuleParser) throws(ReadRuleFault) -> Result
+    ) throws(ReadRuleFault) -> Result {
+        depth += 1
+        guard depth <= ReadRuleLimits.depthMax else { throw fault(.tooDeep, at: token) }
+        advance()
+        let result = try parse(&self)
+        depth -= 1
+        return result
+    }
+}
+
+extension RuleParser {
+    /// The next token; the end is never passed.
+    private var token: ExpressionToken { tokens[place] }
+
+    private mutating func advance() {
+        if place < tokens.count - 1 { place += 1 }
+    }
+
+    private mutating func takeSymbol(_ symbol: String) -> Bool {
+        guard token.kind == .symbol(symbol) else { return false }
+        advance()
+        return true
+    }
+
+    private func fault(_ reason: ReadRuleFault.Reason, at token: ExpressionToken) -> ReadRuleFault {
+        ReadRuleFault(reason, at: pointer, position: ExpressionLexer.position(of: token.offset, in: bytes))
+    }
+
+    private func unexpected(_ expected: RuleExpectation...) -> ReadRuleFault {
+        fault(.unexpected(token.piece, expected: expected), at: token)
+    }
+}
+
+extension ExpressionToken {
+    fileprivate var comparison: RuleComparison? {
+        guard case .symbol(let symbol) = kind else { return nil }
+        return RuleComparison(rawValue: symbol)
+    }
+}
