@@ -38,12 +38,15 @@ package struct ES256PublicKey: Sendable {
 
     /// Accepts a raw signature (64 bytes) or one in DER, as Apple seems to (apns.md, section 4.1).
     package func verifies(_ message: [UInt8], signature: [UInt8]) -> Bool {
-        if signature.count == ES256Signature.bytes, let der = ES256Signature.der(fromRaw: signature),
-            key.verifies(message, der)
-        {
-            return true
+        verifies(message, rawSignature: signature) || key.verifies(message, signature)
+    }
+
+    /// Accepts a raw signature alone, as the standard asks: no other bytes may be a signature of the same message.
+    package func verifies(_ message: [UInt8], rawSignature: [UInt8]) -> Bool {
+        guard rawSignature.count == ES256Signature.bytes, let der = ES256Signature.der(fromRaw: rawSignature) else {
+            return false
         }
-        return key.verifies(message, signature)
+        return key.verifies(message, der)
     }
 }
 

@@ -40,6 +40,18 @@ package struct PEMBlock {
         return certificates
     }
 
+    /// Returns the labels of all blocks of a text, such as "PUBLIC KEY". A text without blocks has none.
+    ///
+    /// Throws `.keyUnreadable` for a damaged block.
+    package static func labels(in text: [UInt8]) throws(SigningError) -> [String] {
+        var labels: [String] = []
+        try read(text) { block in
+            labels.append(block.name)
+            return true
+        }
+        return labels
+    }
+
     /// Hands over block after block until `take` returns false.
     private static func read(_ text: [UInt8], _ take: (PEMBlock) -> Bool) throws(SigningError) {
         ERR_clear_error()

@@ -6,7 +6,7 @@ package struct RS256Key: Sendable {
     private let key: KeyOwner
 
     /// RFC 7518 forbids fewer than 2048 bits.
-    private static let bitsMin: Int32 = 2_048
+    fileprivate static let bitsMin: Int32 = 2_048
 
     /// Reads a private key in PEM (PKCS#8 or PKCS#1). An encrypted one throws `.keyEncrypted`.
     package init(pem: [UInt8]) throws(SigningError) { try self.init(KeyOwner(privatePEM: pem)) }
@@ -34,10 +34,15 @@ package struct RS256Key: Sendable {
 package struct RS256PublicKey: Sendable {
     private let key: KeyOwner
 
+    /// Verifying with a longer key takes longer, and strangers decide how often.
+    private static let bitsMax = Int32(PrivateKeyInfo.rsaBitsMax)
+
     /// Reads a public key in PEM (SubjectPublicKeyInfo).
     package init(pem: [UInt8]) throws(SigningError) {
         key = try KeyOwner(publicPEM: pem)
-        guard unsafe EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_RSA else { throw .keyOfOtherKind }
+        guard unsafe EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_RSA,
+            (RS256Key.bitsMin...Self.bitsMax).contains(unsafe EVP_PKEY_get_bits(key.pointer))
+        else { throw .keyOfOtherKind }
     }
 
     package func verifies(_ message: [UInt8], signature: [UInt8]) -> Bool { key.verifies(message, signature) }

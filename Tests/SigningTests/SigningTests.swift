@@ -1,7 +1,8 @@
 import Signing
 import Testing
 
-private func hex(_ text: String) -> [UInt8] {
+/// Decodes hexadecimal digits, and ignores white space.
+func hex(_ text: String) -> [UInt8] {
     var bytes: [UInt8] = []
     var high: UInt8?
     for character in text.utf8 {
