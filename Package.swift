@@ -5,7 +5,8 @@ import PackageDescription
 
 /// The layers, from the bottom up. A target may depend on targets of its own layer and of lower ones.
 enum Layer {
-    case base, system, values, rules, providers, simulator, adapters, services, http, application, executables, tests
+    case base, system, values, rules, providers, simulator, adapters, services, http, application, executables, client,
+        tests
 }
 
 /// The layers whose targets are pure, as is a target marked `isPure`. A pure target has no clock, socket, Foundation or
@@ -56,7 +57,8 @@ let package = Package(
     name: "carillon",
     platforms: [.macOS(.v15)],
     products: [
-        .executable(name: "carillon", targets: ["carillon"])
+        .executable(name: "carillon", targets: ["carillon"]),
+        .library(name: "CarillonClient", targets: ["CarillonClient"]),
     ],
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
@@ -95,7 +97,8 @@ let package = Package(
         target("LaneRules", .rules, ["Basis", "Model"]),
         target("QueueRules", .rules, ["Basis", "Model", "LaneRules"]),
         target("Content", .rules, ["Basis", "Model", "JSON", "Expressions"]),
-        target("Expressions", .rules, ["Basis", "Model", "Calendar"]),
+        target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
+        target("WakeUpRules", .rules, ["Basis", "Model", "JSON"]),
 
         // Providers: one folder each.
         target(
@@ -116,20 +119,23 @@ let package = Package(
             "Simulator", .simulator,
             ["Basis", "Reactor", "Signing", "TLS", "HTTP2", "Model", "JSON", "Encodings", "Calendar", "APNs"]),
 
+        // Beside the layers: the library for apps. It depends on no other target.
+        target("CarillonClient", .client),
+
         // Adapters: HTTP/2 requests and their answers; the registry and the queue as named SQL.
         target("Lanes", .adapters, ["Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules", "ProviderInterface"]),
         target(
             "Store", .adapters,
             [
                 "Basis", "Reactor", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules",
-                "QueueRules", "Content", "Expressions", "ProviderInterface", "Providers", "Migrations",
+                "QueueRules", "Content", "Expressions", "WakeUpRules", "ProviderInterface", "Providers", "Migrations",
             ]),
         target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
             resources: [
                 .embedInCode("0001_registry.sql"), .embedInCode("0002_messages.sql"), .embedInCode("0003_parcels.sql"),
                 .embedInCode("0004_feedback.sql"), .embedInCode("0005_credentials_and_keys.sql"),
-                .embedInCode("0006_clocks_and_caps.sql"),
+                .embedInCode("0006_clocks_and_caps.sql"), .embedInCode("0007_wake_up.sql"),
             ]),
 
         // Services: the work of the running gateway.
@@ -143,6 +149,13 @@ let package = Package(
             ]),
         target("Registry", .services, ["Model", "Store", "GroupCommit"]),
         target(
+            "WakeUp", .services,
+            [
+                "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
+                "QueueRules", "ProviderInterface", "Providers", "Store", "GroupCommit", "Credentials",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        target(
             "Delivery", .services,
             [
                 "Basis", "Reactor", "TLS", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Content",
@@ -155,7 +168,8 @@ let package = Package(
             "API", .http,
             [
                 "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
-                "ProviderInterface", "Providers", "Store", "Credentials", "Registry", "Delivery",
+                "WakeUpRules", "ProviderInterface", "Providers", "Store", "Credentials", "Registry", "Delivery",
+                "WakeUp",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -181,7 +195,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store", "Credentials", "Registry", "Delivery", "API", "CommandLine",
+                "Store", "Credentials", "Registry", "Delivery", "WakeUp", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
@@ -230,7 +244,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
                 "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "Credentials",
-                "Registry", "Delivery", "API", "TestSupport",
+                "Registry", "WakeUpRules", "Delivery", "WakeUp", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -242,6 +256,7 @@ let package = Package(
         testTarget("BasisTests", ["Basis"]),
         testTarget("BenchTests", ["carillon-bench"]),
         testTarget("CalendarTests", ["Basis", "Calendar"]),
+        testTarget("CarillonClientTests", ["CarillonClient"]),
         testTarget("CommandLineTests", ["JSON", "CommandLine"]),
         testTarget("ContentTests", ["Basis", "Model", "JSON", "Content", "Expressions", "TestSupport"]),
         testTarget(
@@ -260,7 +275,7 @@ let package = Package(
                 "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
-        testTarget("ExpressionsTests", ["Basis", "Model", "Calendar", "Expressions", "TestSupport"]),
+        testTarget("ExpressionsTests", ["Basis", "Model", "JSON", "Calendar", "Expressions", "TestSupport"]),
         testTarget(
             "FCMTests",
             ["Basis", "Model", "JSON", "Encodings", "Content", "ProviderInterface", "FCM", "TestSupport"]),
@@ -287,7 +302,7 @@ let package = Package(
         testTarget(
             "ServerTests",
             [
-                "Basis", "Reactor", "TLS", "Model", "JSON", "Simulator", "CommandLine", "Server",
+                "Basis", "Reactor", "TLS", "Model", "JSON", "Simulator", "Store", "CommandLine", "Server",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -305,12 +320,20 @@ let package = Package(
         testTarget(
             "StoreTests",
             [
-                "Basis", "Reactor", "Postgres", "Model", "Encodings", "Calendar", "RegistryRules", "LaneRules",
-                "QueueRules", "Content", "Expressions", "Store", "GroupCommit", "Registry", "TestSupport",
+                "Basis", "Reactor", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "RegistryRules",
+                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "Store", "GroupCommit", "Registry",
+                "TestSupport",
             ]),
+        testTarget("WakeUpRulesTests", ["Basis", "JSON", "WakeUpRules", "TestSupport"]),
         testTarget("TLSTests", ["Basis", "Signing", "TLS"]),
         testTarget(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),
         testTarget("TidyTests", [], exclude: ["retired-words.txt"]),
+        testTarget(
+            "WakeUpTests",
+            [
+                "Basis", "Signing", "Model", "JSON", "Encodings", "WakeUpRules", "ProviderInterface", "Providers",
+                "WakeUp", "TestSupport",
+            ]),
     ]
 )

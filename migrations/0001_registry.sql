@@ -17,6 +17,9 @@ CREATE TABLE apps (
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- A deleted app is gone for callers while its rows are still being removed. Its slug is free again.
     deleted_at  timestamptz,
+    -- Until then a deleted app keeps its credentials, for the notices to devices that subscribed to its data tree. null:
+    -- there are none.
+    closing_until timestamptz,
     CONSTRAINT apps_slug_check
         CHECK (CASE WHEN deleted_at IS NULL THEN slug ~ '^[a-z0-9][a-z0-9_-]{0,62}$' ELSE slug = '~' || id END)
 );

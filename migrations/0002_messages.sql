@@ -44,6 +44,9 @@ CREATE TABLE messages (
     -- The message names tokens that no registration holds (inline_targets).
     has_inline       boolean     NOT NULL DEFAULT false,
     is_dry_run       boolean     NOT NULL DEFAULT false,
+    -- The cause: 0 a sender, 1 a change of a watched node, 3 the end of subscriptions. Lists and backlogs count senders'
+    -- messages alone.
+    origin           smallint    NOT NULL DEFAULT 0 CHECK (origin IN (0, 1, 3)), -- as above
     -- The audience as the API shows it, without names. It stays when the content is deleted.
     audience_summary text        NOT NULL,
     -- The number of members cut so far, unknown installations included. audience is the same, once planning has ended.
@@ -73,11 +76,18 @@ CREATE TABLE messages (
     -- years.
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.05);
-CREATE INDEX messages_of_app ON messages (app_id, id DESC);
+CREATE INDEX messages_of_app ON messages (app_id, id DESC) WHERE origin = 0; -- 0 a sender
+-- Those of the gateway's own are deleted soon after their end.
+CREATE INDEX messages_of_gateway ON messages (app_id, id DESC) WHERE origin > 0; -- 0 a sender
+-- The notices that are under way are counted, and a deleted app waits for them.
+CREATE INDEX messages_of_gateway_unfinished ON messages (app_id, origin)
+    WHERE state < 6 AND origin > 0; -- 6 finished, 7 cancelled; 0 a sender
 -- The index leaves out finished messages. They are nearly all messages, and are found without it.
-CREATE INDEX messages_by_state ON messages (app_id, state, id DESC) WHERE state <> 6; -- 6 finished
+CREATE INDEX messages_by_state ON messages (app_id, state, id DESC)
+    WHERE state <> 6 AND origin = 0; -- 6 finished, 0 a sender
 -- Before a message is accepted, the app's unfinished messages of the same urgency are counted (decision 0042).
-CREATE INDEX messages_unfinished ON messages (app_id, priority) WHERE state < 6; -- 6 finished, 7 cancelled
+CREATE INDEX messages_unfinished ON messages (app_id, priority)
+    WHERE state < 6 AND origin = 0; -- 6 finished, 7 cancelled; 0 a sender
 
 -- The app is locked until the transaction ends.
 CREATE FUNCTION messages_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -8,5 +8,6 @@ package enum EmbeddedMigrations {
         ("0004_feedback", PackageResources._004_feedback_sql),
         ("0005_credentials_and_keys", PackageResources._005_credentials_and_keys_sql),
         ("0006_clocks_and_caps", PackageResources._006_clocks_and_caps_sql),
+        ("0007_wake_up", PackageResources._007_wake_up_sql),
     ]
 }

@@ -16,6 +16,7 @@ enum ScopeText {
         case .broadcast: "sending to all, tags, filters and stale devices; results"
         case .feedback: "the feed of token changes; undoing a retirement"
         case .credentials: "adding, activating and retiring credentials"
+        case .nodes: "reading and writing the data tree that apps subscribe to"
         case .keys: "creating and revoking keys with no more scopes than its own"
         case .admin: "all of these but tokens, which it may grant; managing apps"
         }

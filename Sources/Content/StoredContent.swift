@@ -43,6 +43,7 @@ package enum StoredContent {
             if let text = content.overrides[provider] { writer.member(provider.name, raw: text.bytes) }
         }
         if content.options.isDryRun { writer.member("dry_run", true) }
+        if !content.options.carriesIdentity { writer.member("identity", false) }
         if content.isTemplate { writer.member("template", true) }
     }
 
@@ -65,6 +66,7 @@ package enum StoredContent {
         options.priority = stored["priority"]?.integer.flatMap(Int16.init(exactly:)).flatMap(PushPriority.init)
         options.ttlSeconds = stored["ttl_seconds"]?.integer.flatMap(Int32.init(exactly:))
         options.isDryRun = stored["dry_run"]?.bool ?? false
+        options.carriesIdentity = stored["identity"]?.bool ?? true
         var overrides = ProviderOverrides()
         for provider in Provider.allCases { overrides[provider] = stored[provider.name].map { JSONText($0) } }
         return MessageContent(

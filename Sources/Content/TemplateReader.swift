@@ -111,7 +111,7 @@ extension TemplateReader {
     private mutating func takeName() -> String {
         let start = index
         while index < bytes.count,
-            FilterLexer.isLetter(bytes[index]) || index > start && bytes[index].isDigit
+            ExpressionLexer.isLetter(bytes[index]) || index > start && bytes[index].isDigit
         { index += 1 }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }

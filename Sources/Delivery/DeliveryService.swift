@@ -1,5 +1,6 @@
 import Logging
 import Model
+import QueueRules
 import Reactor
 import Store
 
@@ -64,6 +65,9 @@ package struct DeliveryService: Sendable {
     package func messageAccepted() { planner.notify() }
 
     package func messageScheduled() { scheduler.signal.notify() }
+
+    /// Handles parcels that this process cut, by the routes on which they may be leased now.
+    package func ready(_ routes: [ReadyRoute]) async { await engine.ready(routes) }
 
     package func parcelsWait() async { await engine.hint() }
 

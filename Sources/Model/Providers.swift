@@ -53,6 +53,8 @@ package enum TokenKind: Int16, Hashable, Sendable, NamedCase {
     case fileProvider = 9
     case control = 10
     case mdm = 11
+    /// A token that only subscriptions to an app's data tree have named. The API registers no token of this kind.
+    case wakeUp = 12
 
     package var name: String {
         switch self {
@@ -67,6 +69,7 @@ package enum TokenKind: Int16, Hashable, Sendable, NamedCase {
         case .fileProvider: "file-provider"
         case .control: "control"
         case .mdm: "mdm"
+        case .wakeUp: "wakeup"
         }
     }
 }

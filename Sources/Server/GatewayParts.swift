@@ -7,6 +7,7 @@ import Postgres
 import Reactor
 import ServiceLifecycle
 import Store
+import WakeUp
 
 /// A service that starts and ends with the others. The log gets the description instead of the whole value.
 protocol NamedService: Service, CustomStringConvertible {}
@@ -88,6 +89,19 @@ struct DrainingDelivery: NamedService {
     }
 }
 
+struct WakeUps: NamedService {
+    let description = "wake-ups"
+    let fanOut: FanOutService
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await fanOut.run()
+        } onGracefulShutdown: {
+            fanOut.stop()
+        }
+    }
+}
+
 /// Receives what other processes announce, and passes it on.
 struct NotificationListenerService: NamedService {
     let description = "news of other processes"
@@ -95,6 +109,7 @@ struct NotificationListenerService: NamedService {
     /// The pools whose sessions send this process's notifications.
     let pools: [PostgresPool]
     let delivery: DeliveryService
+    let fanOut: FanOutService
     let credentials: LaneCredentialCache
 
     func run() async throws {
@@ -131,6 +146,7 @@ struct NotificationListenerService: NamedService {
         case .schedule: delivery.messageScheduled()
         case .parcels: await delivery.parcelsWait()
         case .stops: await delivery.messagesStopped()
+        case .wakeUps: fanOut.notify()
         case .credentials:
             await credentials.forget()
             await delivery.credentialsChanged()

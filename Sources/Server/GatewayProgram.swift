@@ -16,6 +16,7 @@ import ServiceLifecycle
 import Signing
 import Store
 import TLS
+import WakeUp
 
 /// The running gateway: every module wired to its neighbours, from the database up to the HTTP API.
 package struct GatewayProgram: Sendable {
@@ -67,8 +68,9 @@ package struct GatewayProgram: Sendable {
         on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?
     ) async throws {
         let stores = Stores(pool: resources.pool, steps: steps)
+        let vault = try Vault(masterKey: resources.masterKey.revealed)
         let service = CredentialService(
-            store: stores.credentials, vault: try Vault(masterKey: resources.masterKey.revealed), tokenEndpoint: tokens,
+            store: stores.credentials, vault: vault, tokenEndpoint: tokens,
             allowsPrivateTargets: settings.allowsPrivateTargets)
         do { try await service.proveMasterKey() } catch .vault(.doesNotOpen) {
             throw StartFault(
@@ -86,21 +88,24 @@ package struct GatewayProgram: Sendable {
         let delivery = DeliveryService(
             stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
+        let fanOut = FanOutService(
+            store: stores.fanOuts, parcelMembersMax: deliverySettings.parcelMembersMax, steps: steps, log: log,
+            parcelsWait: { await delivery.ready($0) })
         let news = NotificationListenerService(
             listener: PostgresListener(
                 resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
-            pools: [resources.pool, resources.apiPool], delivery: delivery, credentials: credentials)
+            pools: [resources.pool, resources.apiPool], delivery: delivery, fanOut: fanOut, credentials: credentials)
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
-                services: services(resources, service, delivery)),
+                services: services(resources, service, delivery, fanOut, vault)),
             listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: resources.adminKeyFile, log: log)
 
         // Services end from the last to the first.
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
-                .init(service: DrainingDelivery(delivery: delivery)),
+                .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
                 .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = settings.requestDeadline + Self.drainSlack
@@ -108,7 +113,8 @@ package struct GatewayProgram: Sendable {
     }
 
     private func services(
-        _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService
+        _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService,
+        _ fanOut: FanOutService, _ vault: Vault
     ) -> GatewayServices {
         let stores = Stores(pool: resources.apiPool, steps: steps)
         let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
@@ -119,9 +125,12 @@ package struct GatewayProgram: Sendable {
         var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
         // One large body must leave room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
+        let readAccess = ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() })
         return GatewayServices(
             stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
             credentials: service,
+            nodeWriter: NodeWriter(store: stores.nodes, steps: steps, raised: { fanOut.notify() }),
+            readAccess: readAccess,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: { await Self.readiness(of: resources.apiPool) }, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)

@@ -56,6 +56,13 @@ struct Contract {
                 "\(endpoint.name) answers \(reply.status), which the contract lacks", sourceLocation: sourceLocation)
             return
         }
+        if case .statuses = endpoint.refusals, reply.status >= 400 {
+            let members = (try? reply.json())?.members ?? []
+            #expect(
+                members.count == 1 && members[0].name == "status" && members[0].value.string != nil, "\(reply.text)",
+                sourceLocation: sourceLocation)
+            return
+        }
         #expect(
             refusal.isEmpty == (reply.status < 400), "\(endpoint.name), \(reply.status)", sourceLocation: sourceLocation
         )

@@ -79,7 +79,8 @@ struct CostliestRequest: Sendable {
     private static func path(_ endpoint: Endpoint, _ standIn: String? = nil) -> String {
         let names = ["{app}": "tower", "{installation}": "phone", "{message}": "0192f0c1-7b3a-7c4d-8e5f-a1b2c3d4e5f6"]
         let segments = endpoint.template.split(separator: "/").map { segment in
-            segment.hasPrefix("{") ? standIn ?? names[String(segment)] ?? "1" : String(segment)
+            guard segment.hasPrefix("{") else { return String(segment) }
+            return (standIn ?? names[String(segment)] ?? "1") + (segment.hasSuffix(".json") ? ".json" : "")
         }
         return segments.map { "/" + $0 }.joined()
     }
@@ -138,6 +139,12 @@ extension CostliestRequest {
             #"{"provider":"fcm","kind":"service_account","service_account":$}"#,
         ],
         "createKey": keys, "createGlobalKey": keys,
+        "replaceNode": ["$", #"{"a":{"b":$}}"#], "patchNode": ["$", #"{"a":$}"#],
+        "setRules": ["$", #"{"rules":$}"#, #"{"rules":{".read":$}}"#, #"{"rules":{"a":{".read":$}}}"#],
+        "addUserKey": [
+            "$", #"{"kid":$}"#, #"{"kid":"a","algorithm":"HS256","key":$}"#,
+            #"{"kid":"a","algorithm":"RS256","key":$}"#, #"{"kid":"a","algorithm":"ES256","key":$}"#,
+        ],
     ]
 
     private static let registration = #""provider":"apns","token":"ab","topic":"com.example.app""#

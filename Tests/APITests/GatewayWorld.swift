@@ -15,6 +15,7 @@ import Synchronization
 import TLS
 import TestSupport
 import Testing
+import WakeUp
 
 /// The API of a gateway on a port of its own and over a database of its own, and a client.
 struct GatewayWorld: Sendable {
@@ -172,8 +173,9 @@ private func serve(
     let readiness = Changing(API.Readiness.ready)
     var log = Logger(label: "gateway-test")
     log.logLevel = .critical
+    let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
     let service = CredentialService(
-        store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)),
+        store: stores.credentials, vault: vault,
         tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
@@ -181,7 +183,9 @@ private func serve(
         intake: MessageIntake(
             store: stores.messages, backlog: bounds, direct: .unsent(in: stores.messages), steps: nil
         ) { _ in },
-        credentials: service, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
+        credentials: service, nodeWriter: NodeWriter(store: stores.nodes, steps: nil, raised: {}),
+        readAccess: ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() }),
+        adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)
     let identity = try authority.map { authority in

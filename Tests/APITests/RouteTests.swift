@@ -13,7 +13,8 @@ struct RouteTests {
     func everyEndpoint(endpoint: Endpoint) throws {
         let match = try Self.match(endpoint.method.rawValue, endpoint.template)
         #expect(match.endpoint === endpoint)
-        #expect(match.names == endpoint.template.split(separator: "/").filter { $0.hasPrefix("{") }.map(String.init))
+        let parameters = endpoint.template.split(separator: "/").filter { $0.hasPrefix("{") }
+        #expect(match.names == parameters.map { $0.hasPrefix("{path}") ? "{path}" : String($0) })
     }
 
     @Test("serves HEAD wherever GET is served")
@@ -90,10 +91,13 @@ struct RouteTests {
         #expect(Set(Endpoint.all.map(\.testDescription)).count == Endpoint.all.count)
     }
 
-    @Test("requires a key everywhere except for health, readiness, contract and errors")
+    @Test("requires a key everywhere except for probes, documents and wake-up subscriptions")
     func open() {
         #expect(
-            Endpoint.all.filter { $0.access == .open }.map(\.name) == ["health", "readiness", "contract", "errors"])
+            Endpoint.all.filter { $0.access == .open }.map(\.name) == [
+                "health", "readiness", "contract", "errors", "subscribe", "subscribeToRoot", "unsubscribe",
+                "unsubscribeFromRoot",
+            ])
     }
 
     @Test("logs internal errors as errors, and an unready answer to the readiness check as debug")

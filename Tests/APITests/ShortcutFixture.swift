@@ -191,7 +191,8 @@ extension GatewayServices {
     fileprivate func with(_ stores: Stores, _ registrations: RegistrationCommitter) -> GatewayServices {
         GatewayServices(
             stores: stores, registrations: registrations, intake: intake, credentials: credentials,
-            adminKeySHA256: adminKeySHA256, readiness: readiness, clock: clock, entropy: entropy, limits: limits,
-            log: log, steps: steps)
+            nodeWriter: nodeWriter, readAccess: readAccess, adminKeySHA256: adminKeySHA256, readiness: readiness,
+            clock: clock,
+            entropy: entropy, limits: limits, log: log, steps: steps)
     }
 }

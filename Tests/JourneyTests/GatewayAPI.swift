@@ -31,12 +31,12 @@ struct GatewayAPI: Sendable {
     /// - Throws: if no answer came.
     func call(
         _ method: String, _ path: String, _ body: String? = nil, contentType: String = "application/json",
-        idempotencyKey: String? = nil
+        idempotencyKey: String? = nil, isAnonymous: Bool = false
     ) async throws -> Reply {
         guard let url = URL(string: path, relativeTo: base) else { throw UnexpectedAnswer(description: "no URL") }
         var request = URLRequest(url: url)
         request.httpMethod = method
-        request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        if !isAnonymous { request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization") }
         if let idempotencyKey { request.setValue(idempotencyKey, forHTTPHeaderField: "Idempotency-Key") }
         if let body {
             request.httpBody = Data(body.utf8)
@@ -62,9 +62,9 @@ struct GatewayAPI: Sendable {
     @discardableResult
     func expect(
         _ status: Int, _ method: String, _ path: String, _ body: String? = nil,
-        contentType: String = "application/json"
+        contentType: String = "application/json", isAnonymous: Bool = false
     ) async throws -> Reply {
-        let reply = try await call(method, path, body, contentType: contentType)
+        let reply = try await call(method, path, body, contentType: contentType, isAnonymous: isAnonymous)
         guard reply.status == status else {
             throw UnexpectedAnswer(description: "\(method) \(path): \(reply.status), not \(status): \(reply.text)")
         }

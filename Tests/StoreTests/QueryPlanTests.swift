@@ -269,12 +269,15 @@ struct QueryPlanTests {
                 """
             let isSettle = name.hasPrefix("parcel_settle")
             plans.append(
-                (name, try await plan(of: name, count, isSettle ? "EXECUTE planner_through_keys" : setting, world)))
+                (name, try await Self.plan(of: name, count, isSettle ? "EXECUTE planner_through_keys" : setting, world))
+            )
         }
         return plans
     }
 
-    private func plan(of name: String, _ count: Int, _ setting: String, _ world: StoreWorld) async throws -> String {
+    static func plan(
+        of name: String, _ count: Int, _ setting: String, _ world: StoreWorld
+    ) async throws -> String {
         let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
         let lines = try await world.pool.run(
             [query(setting), query("EXPLAIN (COSTS OFF) EXECUTE \"\(name)\"\(values)")],

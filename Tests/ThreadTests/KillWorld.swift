@@ -68,7 +68,8 @@ struct KillWorld {
             earlier.contains { ![.messageRead, .messageWritten, .cutWritten].contains($0.step) }
         case .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted, .settleWritten: true
         case .sliceWritten, .sliceCommitted, .leaseWritten, .leaseCommitted, .settleCommitted, .scheduleWritten,
-            .scheduleCommitted, .stopWritten, .stopCommitted:
+            .scheduleCommitted, .stopWritten, .stopCommitted, .nodeWritten, .nodeCommitted, .fanOutWritten,
+            .fanOutCommitted:
             false
         }
     }

@@ -4,7 +4,7 @@ import Model
 extension Step {
     /// The kinds of work that pass a step.
     enum Work: Sendable {
-        case everyMessage, broadcast, directMessage, control
+        case everyMessage, broadcast, directMessage, control, wakeUp
     }
 
     /// Scheduled messages and control requests pass the steps of `control` beside those of broadcasts.
@@ -17,6 +17,7 @@ extension Step {
             .broadcast
         case .cutWritten, .cutCommitted: .directMessage
         case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: .control
+        case .nodeWritten, .nodeCommitted, .fanOutWritten, .fanOutCommitted: .wakeUp
         }
     }
 

@@ -70,6 +70,7 @@ extension SimulatedStore {
             }
         // StoreTests compare filters with the database; worlds send to none.
         case .filter: preconditionFailure("no simulated message has a filter")
+        case .subscribers, .revoked: preconditionFailure("a fan-out cuts messages to subscribers")
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
                 audience.includes($0) && expression.includes($0)
@@ -90,7 +91,7 @@ extension SimulatedStore {
         switch message(parcel.message)?.audienceWanted.selection {
         case .users(let names): row.stored.profile[.user].map { names.contains($0) } == true ? nil : .user
         case .tags(let expression): expression.includes(row) ? nil : .condition
-        case .all, .installations, .tokens, .stale, nil: nil
+        case .all, .installations, .tokens, .stale, .subscribers, .revoked, nil: nil
         case .filter: preconditionFailure("no simulated message has a filter")
         }
     }
@@ -249,7 +250,7 @@ extension Audience {
     package var sorted: Audience {
         var audience = self
         switch selection {
-        case .all, .filter, .stale: break
+        case .all, .filter, .stale, .subscribers, .revoked: break
         case .installations(let names): audience.selection = .installations(names.eachOnce)
         case .users(let names): audience.selection = .users(names.eachOnce)
         case .tokens(let targets):

@@ -59,6 +59,7 @@ package enum AppChangeRequest {
             change.limits = try settings.limits()
             try settings.end()
         }
+        change.wakeUp = try reader.wakeUp()
         try reader.end()
         return change
     }

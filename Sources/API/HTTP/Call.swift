@@ -11,6 +11,9 @@ struct Call: Sendable {
     let query: QueryReader
     let idempotencyKey: String?
     let caller: Caller
+    /// The reason why the path or the query can't be read; nil: they can be. Only for an endpoint that refuses by
+    /// statuses.
+    var fault: Problem?
     /// The whole body; empty if the endpoint takes none or reads it line by line.
     var body: [UInt8] = []
 
@@ -19,6 +22,9 @@ struct Call: Sendable {
     var subject: String { parameter(1) }
 
     var detail: String { parameter(2) }
+
+    /// The segments behind the app, in a path of any length.
+    var rest: [String] { Array(match.names.dropFirst()) }
 
     private func parameter(_ place: Int) -> String {
         precondition(match.names.indices.contains(place), "the endpoint's path template has this parameter")

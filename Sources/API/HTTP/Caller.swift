@@ -9,13 +9,21 @@ package struct Caller: Equatable, Sendable {
     /// The id of the key in the database; nil for the operator's own key.
     let key: Int64?
     private let scopes: [APIScope]
+    /// The token of a user of the app, in the place of a key. It has not been checked.
+    let userToken: String?
 
-    private init(scopes: [APIScope]) { (app, appID, key, self.scopes) = (nil, nil, nil, scopes) }
+    private init(scopes: [APIScope], userToken: String? = nil) {
+        (app, appID, key, self.scopes, self.userToken) = (nil, nil, nil, scopes, userToken)
+    }
 
-    init(_ record: APIKeyRecord) { (app, appID, key, scopes) = (record.app, record.appID, record.id, record.scopes) }
+    init(_ record: APIKeyRecord) {
+        (app, appID, key, scopes) = (record.app, record.appID, record.id, record.scopes)
+        userToken = nil
+    }
 
     static let admin = Caller(scopes: [.admin])
     static let nobody = Caller(scopes: [])
+    static func user(token: String) -> Caller { Caller(scopes: [], userToken: token) }
 
     func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
 
@@ -39,9 +47,13 @@ package struct Caller: Equatable, Sendable {
                 throw Problem(.forbidden, "This key belongs to another app.")
             }
         }
-        guard case .scopes(let scopes, let refusal) = match.endpoint.access, !scopes.contains(where: has) else {
-            return
+        let (scopes, refusal): ([APIScope], String?)
+        switch match.endpoint.access {
+        case .open, .anyKey: return
+        case .scopes(let needed, let sentence): (scopes, refusal) = (needed, sentence)
+        case .reader(let scope): (scopes, refusal) = ([scope], nil)
         }
+        guard !scopes.contains(where: has) else { return }
         throw refusal.map { Problem(.forbidden, $0, missing: scopes) } ?? .missingScope(scopes)
     }
 }
@@ -59,7 +71,7 @@ extension Audience.Selection {
     /// Whether the sender described the receivers, rather than naming them.
     var isBroadcast: Bool {
         switch self {
-        case .all, .tags, .filter, .stale: true
+        case .all, .tags, .filter, .stale, .subscribers, .revoked: true
         case .installations, .users, .tokens: false
         }
     }

@@ -9,7 +9,8 @@ package final class Endpoint: Sendable {
     /// The `operationId` in docs/openapi.yaml, and the space of the operation's idempotency keys.
     package let name: String
     package let method: HTTPRequest.Method
-    /// The path. Names in braces are parameters, in the order in which handlers read them.
+    /// The path. Names in braces are parameters, in the order in which handlers read them. A last one named `{path}`
+    /// stands for one or more segments, of which the last has the suffix behind it, if there is one.
     package let template: String
     package let access: Access
     package let query: [String]
@@ -19,6 +20,7 @@ package final class Endpoint: Sendable {
     /// Whether a load balancer polls the operation. A 503 is then a normal answer, and causes no warning in the log.
     package let isProbe: Bool
     let isOfApp: Bool
+    package let refusals: Refusals
     let handler: Handler
 
     typealias Handler = @Sendable (Resources, Call) async throws -> Reply
@@ -26,16 +28,19 @@ package final class Endpoint: Sendable {
     /// - Parameter handler: throws a `Problem`, or the connection's error.
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
-        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false,
+        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, refusals: Refusals = .problems,
         handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
     ) {
         (self.name, self.method, self.template, self.access) = (name, method, template, access)
         (self.query, self.body, self.step, self.isProbe) = (query, body, step, isProbe)
-        isOfApp = template.hasPrefix("/v1/apps/{app}")
+        self.refusals = refusals
+        isOfApp = template.hasPrefix("/v1/apps/{app}") || template.hasPrefix("/base/{app}/")
         self.handler = { try await handler($0, $1).reply }
     }
 
-    package static let all = operation + apps + devices + badges + messages + feedback + credentials + keys
+    package static let all: [Endpoint] =
+        operation + apps + devices + badges + messages + feedback + credentials + keys + nodes + wakeUps + access
+        + subscriptions
 }
 
 extension Endpoint {
@@ -46,7 +51,17 @@ extension Endpoint {
         /// A key with one of these scopes. `refusal` replaces the usual sentence for a key without them.
         case scopes([APIScope], refusal: String? = nil)
 
+        /// A key with this scope, or else a reader whom the app's read rules let in: the user of a token, or anybody.
+        case reader(APIScope)
+
         static func scope(_ scope: APIScope) -> Access { .scopes([scope]) }
+    }
+
+    package enum Refusals: Sendable {
+        case problems
+        /// An object with a status alone. The handler also learns of a path and a query that can't be read, because it
+        /// has other reasons to name first.
+        case statuses
     }
 
     package enum Body: Sendable {

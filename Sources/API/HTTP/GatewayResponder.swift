@@ -35,7 +35,7 @@ package struct GatewayResponder: HTTPResponder {
             response = try await respond(to: incoming)
         } catch let problem as Problem {
             services.log.note(problem, on: incoming.endpoint)
-            response = Response(Answer(problem))
+            response = Response(incoming.endpoint?.answer(problem) ?? Answer(problem))
         }
         let whole = request.method == .head ? response.createHeadResponse() : response
         return isWanted(incoming) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
@@ -59,20 +59,39 @@ package struct GatewayResponder: HTTPResponder {
     private func respond(to incoming: Incoming) async throws -> Response {
         let request = incoming.request
         let target = try RequestTarget(request.head.path ?? "")
-        let match = try EndpointTable.match(request.method, target.segments)
+        let match = try match(request.method, target)
         incoming.endpoint = match.endpoint
         let caller = try await caller(of: match, request)
         try incoming.checkExpectations()
-        let query = try QueryReader(target.query, known: match.endpoint.query)
+        let (query, fault) = try query(of: target, match.endpoint)
         let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
         let call = Call(
-            match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller)
+            match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller,
+            fault: fault)
         switch match.endpoint.body {
         case .none: return try await reply(to: call, incoming)
         case .json: return try await readBody(of: call, incoming)
         case .lines:
             try BodyReader.checkEncoding(request)
             return try await reply(to: call, incoming)
+        }
+    }
+
+    private func match(
+        _ method: HTTPRequest.Method, _ target: RequestTarget
+    ) throws(Problem) -> EndpointMatch {
+        guard let fault = target.fault else { return try EndpointTable.match(method, target.segments) }
+        guard let match = try? EndpointTable.match(method, target.segments), case .statuses = match.endpoint.refusals
+        else { throw fault }
+        return match
+    }
+
+    private func query(
+        of target: RequestTarget, _ endpoint: Endpoint
+    ) throws(Problem) -> (QueryReader, fault: Problem?) {
+        do throws(Problem) { return (try QueryReader(target.query, known: endpoint.query), target.fault) } catch {
+            guard case .statuses = endpoint.refusals else { throw error }
+            return (.empty, target.fault ?? error)
         }
     }
 
@@ -116,7 +135,12 @@ package struct GatewayResponder: HTTPResponder {
     /// Runs before anything else of the request is examined: a client without the right to ask learns nothing.
     private func caller(of match: EndpointMatch, _ request: Request) async throws(Problem) -> Caller {
         guard match.endpoint.access != .open else { return .nobody }
-        let caller = try await authenticator.caller(authorization: request.headers[values: .authorization])
+        let authorization = request.headers[values: .authorization]
+        if case .reader = match.endpoint.access {
+            if authorization.isEmpty { return .nobody }
+            if let token = authenticator.userToken(in: authorization) { return .user(token: token) }
+        }
+        let caller = try await authenticator.caller(authorization: authorization)
         try caller.check(match)
         return caller
     }
@@ -128,6 +152,15 @@ package struct GatewayResponder: HTTPResponder {
         if let own = caller.app { return own }
         guard AppRequest.isSlug(slug) else { return nil }
         return try? await services.stores.registry.app(slug: slug)?.slug
+    }
+}
+
+extension Endpoint {
+    fileprivate func answer(_ problem: Problem) -> Answer {
+        switch refusals {
+        case .problems: Answer(problem)
+        case .statuses: StatusAnswer.answer(problem)
+        }
     }
 }
 

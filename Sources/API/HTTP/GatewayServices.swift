@@ -5,12 +5,15 @@ import Logging
 import Model
 import Registry
 import Store
+import WakeUp
 
 package struct GatewayServices: Sendable {
     package let stores: Stores
     package let registrations: RegistrationCommitter
     package let intake: MessageIntake
     package let credentials: CredentialService
+    package let nodeWriter: NodeWriter
+    package let readAccess: ReadAccess
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
     package let clock: @Sendable () -> WallInstant
@@ -22,12 +25,14 @@ package struct GatewayServices: Sendable {
     /// - Parameter adminKeySHA256: the hash of the key's UTF-8 bytes.
     package init(
         stores: Stores, registrations: RegistrationCommitter, intake: MessageIntake, credentials: CredentialService,
-        adminKeySHA256: [UInt8], readiness: @escaping @Sendable () async -> Readiness,
+        nodeWriter: NodeWriter, readAccess: ReadAccess, adminKeySHA256: [UInt8],
+        readiness: @escaping @Sendable () async -> Readiness,
         clock: @escaping @Sendable () -> WallInstant, entropy: @escaping @Sendable (Int) -> [UInt8],
         limits: GatewayLimits, log: Logger, steps: (any StepListener)? = nil
     ) {
         (self.stores, self.registrations, self.intake) = (stores, registrations, intake)
-        (self.credentials, self.adminKeySHA256, self.readiness) = (credentials, adminKeySHA256, readiness)
+        (self.credentials, self.nodeWriter, self.readAccess) = (credentials, nodeWriter, readAccess)
+        (self.adminKeySHA256, self.readiness) = (adminKeySHA256, readiness)
         (self.clock, self.entropy, self.limits, self.log, self.steps) = (clock, entropy, limits, log, steps)
     }
 }

@@ -72,7 +72,7 @@ package final class RequestShortcut: Sendable {
     func enter(_ head: HTTPRequestHead, _ body: ByteBuffer) -> Entry? {
         let method: HTTPRequest.Method = head.method == .PUT ? .put : .post
         guard let authorization = head.headers["authorization"].first,
-            let target = try? RequestTarget(head.uri), target.query.isEmpty,
+            let target = try? RequestTarget(head.uri), target.fault == nil, target.query.isEmpty,
             let match = try? EndpointTable.match(method, target.segments), case .json = match.endpoint.body,
             match.endpoint.isOfApp, let caller = authenticator.cachedCaller(authorization: authorization),
             (try? caller.check(match)) != nil, let app = services.stores.registry.cachedApp(slug: match.names[0]),

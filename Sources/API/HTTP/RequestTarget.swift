@@ -2,10 +2,14 @@ import Encodings
 import Model
 
 /// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
+///
+/// A segment that can't be read stays as it came, and is reported as the target's fault.
 package struct RequestTarget: Equatable {
     package let path: String
     package let segments: [String]
     package let query: String
+    /// nil: every segment can be read.
+    package private(set) var fault: Problem?
 
     package init(_ target: String) throws(Problem) {
         let bytes = Array(target.utf8)
@@ -25,7 +29,12 @@ package struct RequestTarget: Equatable {
                 continue
             }
             let segment = String(decoding: bytes[start..<place], as: UTF8.self)
-            segments.append(try Self.checked(isPlain ? segment : PercentDecoding.decode(segment)))
+            do throws(Problem) {
+                segments.append(try Self.checked(isPlain ? segment : PercentDecoding.decode(segment)))
+            } catch {
+                fault = fault ?? error
+                segments.append(segment)
+            }
             start = place + 1
             isPlain = true
         }
@@ -71,6 +80,10 @@ package struct QueryReader: Sendable {
         }
         self.parameters = parameters
     }
+
+    private init() { parameters = [] }
+
+    static let empty = QueryReader()
 
     /// The parameter's value; nil if absent or empty.
     package subscript(name: String) -> String? { parameters.first { $0.name == name && !$0.value.isEmpty }?.value }

@@ -1,3 +1,5 @@
+import WakeUp
+
 struct Resources: Sendable {
     let checkReadiness: @Sendable () async -> Readiness
     let apps: AppHandlers
@@ -8,6 +10,10 @@ struct Resources: Sendable {
     let feedback: FeedbackHandlers
     let credentials: CredentialHandlers
     let keys: KeyHandlers
+    let nodes: NodeHandlers
+    let wakeUps: WakeUpHandlers
+    let access: AccessHandlers
+    let subscriptions: SubscriptionHandlers
 
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
         let limits = services.limits
@@ -29,5 +35,13 @@ struct Resources: Sendable {
         keys = KeyHandlers(
             apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.clock,
             entropy: services.entropy)
+        nodes = NodeHandlers(
+            apps: apps, store: services.stores.nodes, writer: services.nodeWriter, reads: reads,
+            access: services.readAccess)
+        wakeUps = WakeUpHandlers(apps: apps, store: services.stores.subscriptions, access: services.readAccess)
+        access = AccessHandlers(apps: apps, access: services.readAccess)
+        subscriptions = SubscriptionHandlers(
+            apps: apps, store: services.stores.subscriptions,
+            revoker: SubscriptionRevoker(store: services.stores.fanOuts), reads: reads)
     }
 }

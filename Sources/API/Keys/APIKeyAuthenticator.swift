@@ -102,6 +102,21 @@ package final class APIKeyAuthenticator: Sendable {
         return caller
     }
 
+    /// The token of a user, which has three parts with dots between them. No API key has a dot but an operator's own,
+    /// and that one is looked at first.
+    func userToken(in authorization: [String]) -> String? {
+        guard let value = authorization.first, authorization.count == 1 else { return nil }
+        let bytes = Array(value.utf8)
+        guard bytes.count > Self.scheme.count, zip(bytes, Self.scheme).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) else {
+            return nil
+        }
+        let token = bytes[Self.scheme.count...]
+        guard token.count(where: { $0 == UInt8(ascii: ".") }) == 2,
+            !Hashes.areEqual(Hashes.sha256(Array(token)), operatorSHA256)
+        else { return nil }
+        return String(decoding: token, as: UTF8.self)
+    }
+
     private static func key(in authorization: [String]) throws(Problem) -> String {
         guard let value = authorization.first, authorization.count == 1 else {
             throw Problem(.unauthorized, "Send the API key once, as the header Authorization: Bearer <key>.")

@@ -2,8 +2,9 @@ extension ProblemCode {
     static let access = ProblemChapter(
         "Authentication, permission and resources",
         [
-            unauthorized, forbidden, notFound, methodNotAllowed, unknownApp, unknownDevice, unknownMessage,
-            unknownCredential, unknownToken, unknownFeedback, unknownKey, feedbackSwept,
+            unauthorized, forbidden, permissionDenied, notFound, methodNotAllowed, unknownApp, unknownDevice,
+            unknownMessage,
+            unknownCredential, unknownToken, unknownFeedback, unknownKey, unknownSubscription, feedbackSwept,
         ])
 
     package static let unauthorized = ProblemCode(
@@ -31,6 +32,14 @@ extension ProblemCode {
         remedy: """
             use a key that has the scope. A key with the scope `keys` can create one: `POST /v1/apps/{app}/keys`.
             """)
+
+    package static let permissionDenied = ProblemCode(
+        "permission_denied", 403, "The read rules forbid it",
+        cause: """
+            the request has no API key, and the app's read rules do not let its user, or anybody, read this node. \
+            Without rules, nothing may be read.
+            """,
+        remedy: "send the token of a user who may read it, change the rules (`PUT .../rules`), or use an API key.")
 
     package static let notFound = ProblemCode(
         "not_found", 404, "No such route",
@@ -79,6 +88,11 @@ extension ProblemCode {
         "unknown_key", 404, "The API key does not exist",
         cause: "no key of the app, or no key for all apps, has this id. It may have been revoked already.",
         remedy: "`GET .../keys` lists the keys.")
+
+    package static let unknownSubscription = ProblemCode(
+        "unknown_subscription", 404, "The subscription does not exist",
+        cause: "no subscription of the app has this id. It may have expired, or have been revoked already.",
+        remedy: "`GET .../wakeup/subscriptions` lists the subscriptions.")
 
     package static let feedbackSwept = ProblemCode(
         "feedback_swept", 410, "Entries after the cursor were deleted",

@@ -7,7 +7,7 @@ extension ProblemCode {
             missingMember, unknownMember, wrongType, invalidValue, valueTooLong, invalidFilter, invalidTemplate,
             invalidToken, kindNotAllowed, notSupported, routeNotSupported, tooManyTopics, slugTaken, keyNameTaken,
             tooManyKeys, conflict, notARetirement, tokenReplaced, tokenMoved, messageOver, idempotencyMismatch,
-            backlogFull, shareUsedUp,
+            backlogFull, shareUsedUp, subtreeTooLarge, invalidRules,
         ])
 
     package static let missingMember = ProblemCode(
@@ -205,4 +205,22 @@ extension ProblemCode {
             wait as `Retry-After` says, and send fewer requests at once. Send bodies without pauses: a slow one \
             counts until its end. Keys of the same app share its limits.
             """)
+
+    package static let subtreeTooLarge = ProblemCode(
+        "subtree_too_large", 413, "The node is too large for one request",
+        cause: """
+            a read or a write of a data tree concerns more than 10,000 values, or more than 4 MiB are to be read. Or \
+            the paths of all changed nodes are longer than 8 MiB together.
+            """,
+        remedy: """
+            read or write the children one by one. `shallow=true` lists the keys of a large node's children.
+            """)
+
+    package static let invalidRules = ProblemCode(
+        "invalid_rules", 422, "The read rules are not valid",
+        cause: """
+            a node is no object, a name is not allowed, or an expression has an unknown name, a wrong operator or too \
+            many parts.
+            """,
+        remedy: "correct the rules at `pointer`; `position` is the character of the expression, from 1.")
 }

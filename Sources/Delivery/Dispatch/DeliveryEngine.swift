@@ -71,6 +71,8 @@ package actor DeliveryEngine {
         if slices.contains(where: \.waitsForRate) { take(.hint) }
     }
 
+    func ready(_ routes: [ReadyRoute]) { take(.planned(routes)) }
+
     package func credentialsChanged() { take(.credentialsChanged) }
 
     /// Leases no more, withdraws pushes without a stream, and settles the others.

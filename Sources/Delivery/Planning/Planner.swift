@@ -1,3 +1,4 @@
+import Basis
 import Content
 import Logging
 import Model
@@ -143,18 +144,4 @@ private final class ActiveBroadcasts: Sendable {
             if isBegun.load(ordering: .relaxed) { all.count.subtract(1, ordering: .sequentiallyConsistent) }
         }
     }
-}
-
-/// Merges signals while nobody listens. It has a single consumer.
-package struct CoalescingSignal: Sendable {
-    let signals: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-
-    package init() {
-        (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    }
-
-    package func notify() { continuation.yield() }
-
-    package func remove() { continuation.finish() }
 }

@@ -1,3 +1,4 @@
+import Basis
 import Logging
 import Store
 

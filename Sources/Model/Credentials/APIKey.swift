@@ -12,6 +12,8 @@ package enum APIScope: String, CaseIterable, Sendable {
     case broadcast
     case feedback
     case credentials
+    /// Reading and writing the app's data tree.
+    case nodes
     /// Creating and revoking keys with at most this key's scopes.
     case keys
     case admin

@@ -43,6 +43,14 @@ package enum Step: Int, Sendable, CaseIterable {
     case cutWritten = 19
     /// They are committed; no client has an answer, and nothing was sent.
     case cutCommitted = 20
+    /// Writes to a data tree, with the watches that they raise, are written, not committed.
+    case nodeWritten = 21
+    /// They are committed; no client has an answer, and nobody is told of the changes.
+    case nodeCommitted = 22
+    /// Wake-ups are cut into parcels, and their subscriptions marked, not committed.
+    case fanOutWritten = 23
+    /// These are committed; nothing was sent.
+    case fanOutCommitted = 24
 }
 
 /// A listener that every step is reported to. Called on any thread.

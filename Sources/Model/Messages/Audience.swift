@@ -30,6 +30,10 @@ package struct Audience: Equatable, Sendable {
         case stale([StaleCutoffs])
         /// These tokens, registered or not, each once. A live registration that holds one is reached.
         case tokens([InlineTarget])
+        /// Registrations that subscribe to a watch. A fan-out finds them, so no planner ever cuts such a message.
+        case subscribers(WatchID)
+        /// Registrations whose subscription to a watch was revoked, as long as they do not subscribe again.
+        case revoked(WatchID)
     }
 
     package static let all = Audience(.all)
@@ -48,7 +52,7 @@ package struct Audience: Equatable, Sendable {
     /// The number of receivers named one by one; nil for other selections.
     package var namedCount: Int? {
         switch selection {
-        case .all, .tags, .filter, .stale: nil
+        case .all, .tags, .filter, .stale, .subscribers, .revoked: nil
         case .installations(let names), .users(let names): names.count
         case .tokens(let targets): targets.count
         }

@@ -118,6 +118,8 @@ package struct MessageOptions: Equatable, Sendable {
     /// Whether nothing is delivered: APNs pushes are only built and checked, FCM's are sent with `validate_only`.
     package var isDryRun: Bool
     package var ignored: AppLimits = []
+    /// Whether each push may carry its message's id to the app, where the provider has no other place for it.
+    package var carriesIdentity = true
 
     package init(
         priority: PushPriority? = nil, ttlSeconds: Int32? = nil, collapseID: String? = nil,

@@ -7,6 +7,7 @@ package struct AppSettings: Equatable, Sendable {
     package var quietHours: QuietHours?
     /// The daily cap, at most `DailyCap.max`; nil: no cap.
     package var dailyCap: Int32?
+    package var wakeUp = WakeUpSettings()
 
     package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
 }

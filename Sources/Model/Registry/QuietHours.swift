@@ -41,4 +41,5 @@ package struct AppLimits: OptionSet, Hashable, Sendable {
 
     package static let quietHours = AppLimits(rawValue: 1)
     package static let dailyCap = AppLimits(rawValue: 2)
+    package static let all: AppLimits = [.quietHours, .dailyCap]
 }

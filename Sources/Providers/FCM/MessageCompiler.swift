@@ -223,6 +223,14 @@ extension FCMMessageCompiler {
 
     /// Completes the patched message: adds the push's identity to all data, and removes empty objects.
     private func finish(_ message: inout JSONObject) {
+        if content.options.carriesIdentity { addIdentity(to: &message) }
+        guard var apns = message["apns"]?.object, var payload = apns["payload"]?.object else { return }
+        if payload["aps"]?.object?.isEmpty ?? false { payload["aps"] = nil }
+        apns["payload"] = payload.isEmpty ? nil : .object(payload)
+        message["apns"] = .object(apns)
+    }
+
+    private func addIdentity(to message: inout JSONObject) {
         var shared = message["data"]?.object ?? JSONObject()
         shared[FCMReservedNames.identity] = .string(identity)
         message["data"] = .object(shared)
@@ -233,9 +241,5 @@ extension FCMMessageCompiler {
             config["data"] = .object(own)
             message[platform] = .object(config)
         }
-        guard var apns = message["apns"]?.object, var payload = apns["payload"]?.object else { return }
-        if payload["aps"]?.object?.isEmpty ?? false { payload["aps"] = nil }
-        apns["payload"] = payload.isEmpty ? nil : .object(payload)
-        message["apns"] = .object(apns)
     }
 }

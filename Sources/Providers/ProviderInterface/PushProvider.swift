@@ -52,6 +52,12 @@ package protocol PushProvider: Sendable {
     /// The same content compiles the same at every attempt.
     func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush
 
+    /// Whether a wake-up subscription may name a token that no registration holds.
+    var takesUnknownSubscribers: Bool { get }
+
+    /// Makes the message of a wake-up: strings for the app, and nothing that people see but an alert that is asked for.
+    func wakeUp(_ members: [DataMember], _ presentation: WakeUpPresentation) -> MessageContent
+
     /// Translates one delivery's responses, apart from plain 200s: the outcome of each push, and the consequences for
     /// the lane.
     /// - Parameter bytes: the bytes that the responses' ranges refer to.

@@ -10,6 +10,10 @@ package struct Stores: Sendable {
     package let feedback: FeedbackStore
     package let credentials: CredentialStore
     package let keys: KeyStore
+    package let nodes: NodeStore
+    package let subscriptions: SubscriptionStore
+    package let fanOuts: FanOutStore
+    package let access: AccessStore
     package let sweeper: Sweeper
     package let notifier: WorkNotifier
 
@@ -27,6 +31,10 @@ package struct Stores: Sendable {
         feedback = FeedbackStore(pool: pool)
         credentials = CredentialStore(pool: pool, notifier: notifier)
         keys = KeyStore(pool: pool)
+        nodes = NodeStore(pool: pool, notifier: notifier)
+        subscriptions = SubscriptionStore(pool: pool)
+        fanOuts = FanOutStore(pool: pool, notifier: notifier)
+        access = AccessStore(pool: pool)
         sweeper = Sweeper(pool: pool)
     }
 }

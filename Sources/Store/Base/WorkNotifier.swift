@@ -15,12 +15,14 @@ package enum WorkNotification: String, Sendable, CaseIterable {
     case parcels
     /// A message was paused, resumed or cancelled.
     case stops
+    /// Watched nodes have changed.
+    case wakeUps = "wakeups"
     /// A credential was activated, retired or removed, or a lane was blocked or opened.
     case credentials = "changed"
 
     package var channel: String {
         switch self {
-        case .plan, .schedule, .parcels, .stops: WorkChannel.work
+        case .plan, .schedule, .parcels, .stops, .wakeUps: WorkChannel.work
         case .credentials: WorkChannel.credentials
         }
     }
@@ -28,7 +30,7 @@ package enum WorkNotification: String, Sendable, CaseIterable {
     /// Whether the sending process has acted on it already. Such a process ignores its own notification.
     package var isKnownToSender: Bool {
         switch self {
-        case .plan, .parcels: true
+        case .plan, .parcels, .wakeUps: true
         case .schedule, .stops, .credentials: false
         }
     }

@@ -32,6 +32,8 @@ enum AudienceText {
                 writer.string(Hexadecimal.text(target.token.bytes))
                 writer.endArray()
             }
+        case .subscribers(let watch): writer.member("subscribers", watch.value)
+        case .revoked(let watch): writer.member("revoked", watch.value)
         }
         if let providers = audience.providers { writer.member("providers", providers) { $0.integer($1.rawValue) } }
         writer.endObject()
@@ -55,6 +57,8 @@ enum AudienceText {
             }
         case .stale: writer.member("stale", true)
         case .tokens(let targets): writer.member("tokens", targets.count)
+        case .subscribers: writer.member("subscribers", true)
+        case .revoked: writer.member("revoked", true)
         }
         if let providers = audience.providers { writer.member("providers", providers.map(\.name)) }
         if let kind = audience.kind { writer.member("kind", kind.name) }
@@ -77,6 +81,8 @@ enum AudienceText {
         if let names = stored["installations"] { return all(names, \.string).map { .installations($0) } }
         if let names = stored["users"] { return all(names, \.string).map { .users($0) } }
         if let targets = stored["tokens"] { return all(targets, target).map { .tokens($0) } }
+        if let watch = stored["subscribers"] { return watch.integer.map { .subscribers(WatchID($0)) } }
+        if let watch = stored["revoked"] { return watch.integer.map { .revoked(WatchID($0)) } }
         if let filter = stored["filter"] { return filter.string.map { .filter($0) } }
         if let times = stored["stale"] { return all(times, cutoffs).map { .stale($0) } }
         guard let tags = stored["tags"]?.object, let any = Self.all(tags["any"], \.string),
@@ -124,7 +130,7 @@ enum AudienceText {
         case .installations(let names): .installations(eachOnce(names))
         case .users(let names): .users(eachOnce(names))
         case .tokens(let targets): .tokens(eachOnce(targets))
-        case .all, .tags, .filter, .stale: selection
+        case .all, .tags, .filter, .stale, .subscribers, .revoked: selection
         }
     }
 

@@ -194,7 +194,9 @@ private struct FailureNames {
             switch selection {
             case .installations(let names)? where names.indices.contains(place): name.installation = names[place]
             case .users(let names)? where names.indices.contains(place): name.user = names[place]
-            case .all?, .installations?, .users?, .tags?, .filter?, .stale?, .tokens?, nil: break
+            case .all?, .installations?, .users?, .tags?, .filter?, .stale?, .tokens?, .subscribers?, .revoked?,
+                nil:
+                break
             }
         }
         return PushFailure(

@@ -59,7 +59,7 @@ enum MessageSQL {
     // Newest first, under `PlannerSQL.throughKeys`. The app stands in an array of one, so that it is part of the order,
     // which only the app's own index has. By id alone, the messages of all apps would be passed.
     private static let below = """
-        WHERE app_id = ANY (ARRAY[:app]) AND id < coalesce(:before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+        WHERE origin = \(MessageOrigin.sender.sql) AND app_id = ANY (ARRAY[:app]) AND id < coalesce(:before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
         """
 
     /// The ids of messages below one, whether each is in the page, and whether the scan ended there.
@@ -173,7 +173,9 @@ enum MessageSQL {
         SELECT (
             SELECT count(*) FROM (
                 SELECT 1 FROM messages
-                WHERE app_id = :app AND priority = :priority AND state < \(MessageState.finished.sql) LIMIT :limit
+                WHERE app_id = :app AND priority = :priority AND state < \(MessageState.finished.sql)
+                    AND origin = \(MessageOrigin.sender.sql)
+                LIMIT :limit
             ) AS unfinished), \(reachedProviders)
         """)
 

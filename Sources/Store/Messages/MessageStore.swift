@@ -122,6 +122,7 @@ package struct NewMessage: Equatable, Sendable {
     package var isDryRun: Bool
     /// The app's limits that the message ignores.
     package var ignoredLimits: AppLimits = []
+    package var origin = MessageOrigin.sender
     package var idempotency: IdempotentAnswer?
 
     package init(

@@ -3,9 +3,11 @@ import Postgres
 
 /// Statements that check whether the members of a leased parcel still meet the conditions of their message's audience.
 enum AudienceCheckSQL {
-    /// Whether the audience of `message` is users, tags or a filter, by the summary that `AudienceText` wrote.
+    /// Whether the audience of `message` is users, tags, a filter or subscribers, by the summary that `AudienceText`
+    /// wrote.
     static func hasConditions(_ message: String) -> String {
-        let starts = ["users", "tags", "filter"].map { "'{\"\($0)\"'" }.joined(separator: ", ")
+        let starts = ["users", "tags", "filter", "subscribers", "revoked"].map { "'{\"\($0)\"'" }.joined(
+            separator: ", ")
         return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"
     }
 
@@ -31,6 +33,19 @@ enum AudienceCheckSQL {
         SELECT id FROM registrations WHERE \($0) AND \(isLive("state"))
             AND NOT (tags @> :all_of AND (cardinality(:one_of) = 0 OR tags && :one_of) AND NOT tags && :none_of)
         """
+    }
+
+    /// The members that no longer subscribe to the watch, or those that do again.
+    static let subscribers = subscribing("audience_check_subscribers", "NOT EXISTS")
+    static let revoked = subscribing("audience_check_revoked", "EXISTS")
+
+    private static func subscribing(_ name: String, _ exists: String) -> MemberStatement {
+        MemberStatement(name, key: "r.id") {
+            """
+            SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND \(exists) (
+                SELECT FROM subscriptions s WHERE s.watch_id = :watch AND s.registration_id = r.id)
+            """
+        }
     }
 
     /// The members that do not fit a filter. It is not prepared, because there are as many statements as filters.

@@ -43,6 +43,8 @@ struct AudienceCheck: Sendable {
                 checks.append((place, Set(names.map { Array($0.utf8) }), AudienceCheckSQL.users.query(keys)))
             case .tags(let expression): checks.append((place, nil, query(keys, expression)))
             case .filter(let text): checks.append((place, nil, try query(keys, text, conditions.sentFrom)))
+            case .subscribers(let watch): checks.append((place, nil, query(keys, AudienceCheckSQL.subscribers, watch)))
+            case .revoked(let watch): checks.append((place, nil, query(keys, AudienceCheckSQL.revoked, watch)))
             case .all, .installations, .tokens, .stale: continue
             }
         }
@@ -67,6 +69,12 @@ struct AudienceCheck: Sendable {
             (MessageID(try row.uuid()), try Conditions(&row))
         }
         return Dictionary(read) { first, _ in first }
+    }
+
+    private static func query(_ keys: MemberKeys, _ statement: MemberStatement, _ watch: WatchID) -> Query {
+        var parameters = Parameters()
+        parameters.int64("watch", watch.value)
+        return statement.query(keys, parameters)
     }
 
     private static func query(_ keys: MemberKeys, _ expression: TagExpression) -> Query {

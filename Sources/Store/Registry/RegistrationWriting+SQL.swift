@@ -147,7 +147,7 @@ enum RegistrationSQL {
             coalesce(:now, clock_timestamp())
         FROM unnest(:registrations, :generations, :providers, :verdicts) WITH ORDINALITY
             AS input (id, generation, provider, verdict, place)
-        JOIN registrations r ON r.id = input.id ORDER BY input.place
+        JOIN registrations r ON r.id = input.id AND r.kind <> \(TokenKind.wakeUp.sql) ORDER BY input.place
         """)
 
     /// Columns in the order of `DeviceRecord.init`.

@@ -23,9 +23,12 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    private enum Part { case release, update, insert, heartbeat, forget, feedback, records }
+    private enum Part {
+        case release, update, insert, heartbeat, forget, feedback, unite, adopt, forgetNameless, records
+    }
 
-    /// The statements in their order. Tokens are released before others get them; heartbeats follow the wide rows.
+    /// The statements in their order. Tokens are released before others get them; heartbeats follow the wide rows. The
+    /// subscriptions of a token follow it.
     private var parts: [Part] {
         var parts: [Part] = []
         if !batch.released.isEmpty { parts.append(.release) }
@@ -34,6 +37,7 @@ struct RegistrationWriting: Sendable {
         if !batch.beating.isEmpty { parts.append(.heartbeat) }
         if !batch.unsuspected.isEmpty { parts.append(.forget) }
         if !batch.events.isEmpty { parts.append(.feedback) }
+        if !batch.released.isEmpty { parts += [.unite, .adopt, .forgetNameless] }
         if !isAnsweredByWrites { parts.append(.records) }
         return parts
     }
@@ -50,6 +54,12 @@ struct RegistrationWriting: Sendable {
                     $0.int64Array("registrations", batch.unsuspected.map(\.value))
                 }
             case .feedback: feedback(now: now)
+            case .unite: following(AdoptionSQL.unite)
+            case .adopt: following(AdoptionSQL.adopt)
+            case .forgetNameless:
+                Query(AdoptionSQL.forgetNameless) {
+                    $0.int64Array("registrations", batch.released.compactMap { $0.id?.value })
+                }
             case .records: records
             }
         }
@@ -114,6 +124,15 @@ struct RegistrationWriting: Sendable {
         Query(RegistrationSQL.release) {
             $0.int64Array("registrations", batch.released.map { $0.id?.value })
             $0.int32Array("generations", batch.released.map(\.generation.value))
+        }
+    }
+
+    private func following(_ statement: Statement) -> Query {
+        Query(statement) {
+            $0.int64("app", app.value)
+            $0.int64Array("registrations", batch.released.map { $0.id?.value })
+            $0.int16Array("providers", batch.released.map(\.provider.rawValue))
+            $0.bytesArray("tokens", batch.released.map(\.token.bytes))
         }
     }
 

@@ -1,3 +1,4 @@
+import Model
 import Postgres
 
 /// Apps and their routes.
@@ -19,22 +20,40 @@ enum AppSQL {
     static let change = Statement(
         "app_change",
         """
-        UPDATE apps SET name = coalesce(:name, name), settings = jsonb_set(settings, '{stale_after_days}',
-            coalesce(settings -> 'stale_after_days', '{}') || :stale_after_days) || :settings
+        UPDATE apps SET name = coalesce(:name, name), settings = settings || jsonb_build_object(
+            'stale_after_days', coalesce(settings -> 'stale_after_days', '{}') || :stale_after_days,
+            'wakeup', coalesce(settings -> 'wakeup', '{}') || :wake_up) || :settings
         WHERE id = :app AND deleted_at IS NULL RETURNING \(columns)
         """)
 
-    /// Frees the app's slug.
+    /// Keeps subscriptions from being made until the app is deleted.
+    static let lock = Statement("app_lock", "SELECT FROM apps WHERE id = :app FOR NO KEY UPDATE")
+
+    /// Frees the app's slug. If devices have to be told, the app keeps its credentials for as long as a provider may be
+    /// away.
     static let delete = Statement(
         "app_delete",
-        "UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id WHERE id = :app AND deleted_at IS NULL")
+        """
+        UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id, closing_until = CASE
+            WHEN EXISTS (SELECT FROM revocations WHERE app_id = :app) THEN clock_timestamp() + interval '2 hours' END
+        WHERE id = :app AND deleted_at IS NULL
+        """)
 
-    /// Nothing more is sent for the app.
+    /// Nothing more is sent for the app, but notices that are still to be sent.
     static let retireCredentials = Statement(
         "app_retire_credentials",
         """
         UPDATE credentials SET state = \(CredentialState.retired.sql), retired_at = clock_timestamp()
         WHERE app_id = :app AND state < \(CredentialState.retired.sql)
+            AND NOT EXISTS (SELECT FROM apps WHERE id = :app AND closing_until IS NOT NULL)
+        """)
+
+    /// Stops the senders' messages of a deleted app, which its credentials could still send.
+    static let stopMessages = Statement(
+        "app_stop_messages",
+        """
+        UPDATE messages SET state = \(MessageState.cancelled.sql)
+        WHERE app_id = :app AND state < \(MessageState.finished.sql) AND origin = \(MessageOrigin.sender.sql)
         """)
 
     /// An existing route is left alone: no dead row per look-up.

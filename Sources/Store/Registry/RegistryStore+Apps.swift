@@ -62,9 +62,12 @@ extension RegistryStore {
             $0.int64("app", app.value)
             $0.text("name", change.name)
             $0.json("stale_after_days", change.staleMembers)
+            $0.json("wake_up", change.wakeUpMembers)
             $0.json("settings", change.otherMembers)
         }
-        let queries = change.movesQuietHours ? [query] + LimitSQL.waking(app, at: now, atOnce: wokenMax) : [query]
+        let waking = change.movesQuietHours ? LimitSQL.waking(app, at: now, atOnce: wokenMax) : []
+        let revoking = change.wakeUp.isEnabled == false ? [Query(revoking: app, .disabled)] : []
+        let queries = [query] + waking + revoking
         let pool = pool
         let changed = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
@@ -95,9 +98,14 @@ extension RegistryStore {
     }
 
     /// Deletes an app; false: it was gone already. Callers see it gone from the commit on, in other processes within
-    /// `SlugCache.usuallyFreshFor`. `AppRemover` removes its rows little by little.
+    /// `SlugCache.usuallyFreshFor`. Devices that subscribed to its data tree are told, and then `AppRemover` removes its
+    /// rows little by little.
     package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool {
-        let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64("app", app.value) } }
+        let changes = [AppSQL.delete, AppSQL.retireCredentials, AppSQL.stopMessages]
+        let lock = Query(AppSQL.lock) { $0.int64("app", app.value) }
+        let queries =
+            [lock, Query(revoking: app, .namespaceDoesNotExist)]
+            + changes.map { Query($0) { $0.int64("app", app.value) } }
         let answers = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(queries, transaction: TransactionOptions())
@@ -106,7 +114,7 @@ extension RegistryStore {
         slugs.forget(app)
         routes.forget(app: app)
         notifier.notify(.credentials)
-        return answers[0].affectedRows == 1
+        return answers[2].affectedRows == 1
     }
 }
 
@@ -138,6 +146,10 @@ extension AppSettings {
             timeZone = name
         }
         guard readLimits(members) else { return nil }
+        if let stored = members["wakeup"] {
+            guard let wakeUp = stored.object.flatMap(WakeUpSettings.init(stored:)) else { return nil }
+            self.wakeUp = wakeUp
+        }
         guard let days = members["stale_after_days"] else { return }
         guard let days = days.object else { return nil }
         for provider in Provider.allCases {
@@ -156,12 +168,13 @@ package struct AppChange: Equatable, Sendable {
     package var staleAfterDays: [(provider: Provider, days: Int32?)] = []
     package var timeZone: String?
     package var limits = AppLimitChange()
+    package var wakeUp = WakeUpChange()
 
     package init() {}
 
     package static func == (left: AppChange, right: AppChange) -> Bool {
         left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
-            && left.timeZone == right.timeZone && left.limits == right.limits
+            && left.timeZone == right.timeZone && left.limits == right.limits && left.wakeUp == right.wakeUp
     }
 
     /// Whether quiet hours may end at another instant: a new time zone moves them for users on the app's clock.
@@ -176,6 +189,9 @@ package struct AppChange: Equatable, Sendable {
         writer.endObject()
         return writer.bytes
     }
+
+    /// The members of wake-up settings that are replaced; the others stay.
+    var wakeUpMembers: [UInt8] { JSONWriter.body { wakeUp.write(to: &$0) } }
 
     var staleMembers: [UInt8] {
         var writer = JSONWriter()

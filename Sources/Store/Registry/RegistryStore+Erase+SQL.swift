@@ -25,6 +25,15 @@ enum EraseSQL {
 
     static let erase = Statement("erase_registrations", "DELETE FROM registrations WHERE id = ANY (:registrations)")
 
+    /// Subscriptions that the user's token made, on devices of any user.
+    static let subscriptions = Statement(
+        "erase_subscriptions",
+        """
+        DELETE FROM subscriptions WHERE id = ANY (ARRAY(
+            SELECT id FROM subscriptions WHERE app_id = :app AND user_id BETWEEN :user AND :user AND user_id <> ''
+            ORDER BY user_id, id LIMIT :limit))
+        """)
+
     /// Takes each installation once. All its rows get one random name. Counts by device stay what they were, and the
     /// name leads back to no device.
     static let pseudonymise = Statement(

@@ -16,7 +16,7 @@ extension RegistryStore {
     static let eraseRoundsMax = 2_000
 
     /// Removes every registration that names the user, and those of the same installations that name no user. Their
-    /// feed entries get a random name.
+    /// feed entries get a random name. Subscriptions that the user's token made go with them.
     ///
     /// Counts of messages stay. Members of parcels end as `device_deleted` from the next lease on; what is leased
     /// already may still be sent. An erasure can't be undone, and repeating it does no harm.
@@ -28,9 +28,25 @@ extension RegistryStore {
             report.feedback += renamed
             guard found == 0 else { continue }
             try await forgetDays(of: user, app)
+            try await forgetSubscriptions(of: user, app)
             return report
         }
         throw .contended
+    }
+
+    private func forgetSubscriptions(of user: String, _ app: AppID) async throws(StoreFault) {
+        let query = Query(EraseSQL.subscriptions) {
+            $0.int64("app", app.value)
+            $0.text("user", user)
+            $0.int64("limit", Self.eraseMax)
+        }
+        let pool = pool
+        var count = Int(Self.eraseMax)
+        while count == Self.eraseMax {
+            count = try await translating { () throws(PostgresError) in
+                try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init())[1].affectedRows
+            }
+        }
     }
 
     private func eraseSome(_ user: String, _ app: AppID) async throws(StoreFault) -> (found: Int, renamed: Int) {

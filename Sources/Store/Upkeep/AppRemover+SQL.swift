@@ -3,39 +3,60 @@ import Postgres
 
 /// The removal of a deleted app, in the order of its steps. It runs under `PlannerSQL.throughKeys`.
 enum AppRemovalSQL {
-    /// Claims one app. No two processes claim the same.
+    /// Claims one app. No two processes claim the same. An app whose devices still have to be told comes later.
     static let claim = Statement(
         "app_removal_claim",
-        "SELECT id FROM apps WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED")
+        """
+        SELECT id FROM apps a WHERE deleted_at IS NOT NULL AND (
+            closing_until IS NULL OR closing_until < clock_timestamp() OR NOT EXISTS (
+                SELECT FROM revocations WHERE app_id = a.id
+            ) AND NOT EXISTS (
+                SELECT FROM messages
+                WHERE app_id = a.id AND origin > \(MessageOrigin.sender.sql) AND state < \(MessageState.finished.sql)))
+        ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        """)
 
     private static let plans = Statement(
         "app_removal_plans",
         """
         DELETE FROM plans WHERE message_id = ANY (ARRAY(
             SELECT m.id FROM messages m CROSS JOIN LATERAL (SELECT FROM plans WHERE message_id = m.id LIMIT 1) AS p
-            WHERE m.app_id = :app AND m.state <> \(MessageState.finished.sql) LIMIT :limit))
+            WHERE m.app_id = :app AND m.state <> \(MessageState.finished.sql)
+                AND m.origin = \(MessageOrigin.sender.sql)
+            LIMIT :limit))
         """)
 
-    private static let parcels = Statement(
-        "app_removal_parcels",
-        """
-        DELETE FROM parcels WHERE id = ANY (ARRAY(
-            SELECT p.id FROM messages m
-            CROSS JOIN LATERAL (SELECT id FROM parcels WHERE message_id = m.id LIMIT :limit) AS p
-            WHERE m.app_id = :app AND m.state <> \(MessageState.finished.sql) LIMIT :limit))
-        """)
+    private static let parcels = removingParcels("app_removal_parcels", "m.origin = \(MessageOrigin.sender.sql)")
+    private static let wakeUpParcels = removingParcels(
+        "app_removal_wake_up_parcels", "m.origin > \(MessageOrigin.sender.sql)")
+
+    private static func removingParcels(_ name: String, _ which: String) -> Statement {
+        Statement(
+            name,
+            """
+            DELETE FROM parcels WHERE id = ANY (ARRAY(
+                SELECT p.id FROM messages m
+                CROSS JOIN LATERAL (SELECT id FROM parcels WHERE message_id = m.id LIMIT :limit) AS p
+                WHERE m.app_id = :app AND m.state <> \(MessageState.finished.sql) AND \(which) LIMIT :limit))
+            """)
+    }
 
     /// Removes a hundred messages at once, with their contents, audiences and history.
-    private static let messages = Statement(
-        "app_removal_messages",
-        """
-        WITH gone AS MATERIALIZED (
-            SELECT id FROM messages WHERE app_id BETWEEN :app AND :app
-            ORDER BY app_id, id DESC LIMIT least(:limit, 100)),
-        contents AS (DELETE FROM message_contents WHERE message_id = ANY (ARRAY(SELECT id FROM gone))),
-        history AS (DELETE FROM push_history WHERE message_id = ANY (ARRAY(SELECT id FROM gone)))
-        DELETE FROM messages WHERE id = ANY (ARRAY(SELECT id FROM gone))
-        """)
+    private static let messages = removing("app_removal_messages", "origin = \(MessageOrigin.sender.sql)")
+    private static let wakeUps = removing("app_removal_wake_ups", "origin > \(MessageOrigin.sender.sql)")
+
+    private static func removing(_ name: String, _ which: String) -> Statement {
+        Statement(
+            name,
+            """
+            WITH gone AS MATERIALIZED (
+                SELECT id FROM messages WHERE app_id BETWEEN :app AND :app AND \(which)
+                ORDER BY app_id, id DESC LIMIT least(:limit, 100)),
+            contents AS (DELETE FROM message_contents WHERE message_id = ANY (ARRAY(SELECT id FROM gone))),
+            history AS (DELETE FROM push_history WHERE message_id = ANY (ARRAY(SELECT id FROM gone)))
+            DELETE FROM messages WHERE id = ANY (ARRAY(SELECT id FROM gone))
+            """)
+    }
 
     private static let registrations = Statement(
         "app_removal_registrations",
@@ -68,8 +89,50 @@ enum AppRemovalSQL {
         "app_removal_routes",
         "DELETE FROM routes WHERE id = ANY (ARRAY(SELECT id FROM routes WHERE app_id = :app LIMIT :limit))")
 
-    /// The steps before the app itself.
-    static let steps = [plans, parcels, messages, registrations, feedback, idempotencyKeys, credentials, routes]
+    private static let revocations = Statement(
+        "app_removal_revocations",
+        """
+        DELETE FROM revocations WHERE id = ANY (ARRAY(
+            SELECT id FROM revocations WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit))
+        """)
+
+    private static let dueWatches = Statement(
+        "app_removal_due_watches",
+        """
+        DELETE FROM due_watches WHERE watch_id = ANY (ARRAY(
+            SELECT watch_id FROM due_watches WHERE app_id BETWEEN :app AND :app ORDER BY app_id, due_at LIMIT :limit))
+        """)
+
+    private static let changes = Statement(
+        "app_removal_changes",
+        """
+        DELETE FROM watch_changes WHERE ctid = ANY (ARRAY(
+            SELECT c.ctid FROM watches w
+            CROSS JOIN LATERAL (SELECT ctid FROM watch_changes WHERE watch_id = w.id LIMIT :limit) AS c
+            WHERE w.app_id = :app LIMIT :limit))
+        """)
+
+    private static let watches = Statement(
+        "app_removal_watches",
+        """
+        DELETE FROM watches WHERE id = ANY (ARRAY(
+            SELECT id FROM watches WHERE app_id BETWEEN :app AND :app ORDER BY app_id, path LIMIT :limit))
+        """)
+
+    private static let nodes = Statement(
+        "app_removal_nodes",
+        """
+        DELETE FROM nodes WHERE app_id = :app AND path = ANY (ARRAY(
+            SELECT path FROM nodes WHERE app_id BETWEEN :app AND :app ORDER BY app_id, path LIMIT :limit))
+        """)
+
+    /// The steps before the app itself. Subscriptions go with their registrations.
+    static let steps = [
+        plans, parcels, wakeUpParcels, messages, wakeUps, registrations, revocations, dueWatches, changes, watches,
+        nodes, feedback,
+        idempotencyKeys,
+        credentials, routes,
+    ]
 
     /// Rows that races left behind go with it.
     static let app = Statement("app_removal_app", "DELETE FROM apps WHERE id = :app AND deleted_at IS NOT NULL")

@@ -47,6 +47,32 @@ enum HousekeepingSQL {
             ORDER BY c.message_id LIMIT :limit))
         """)
 
+    /// Removes the gateway's own messages that are over, with their contents. Their counts stay, by day.
+    static let sweepWakeUps = Statement(
+        "sweep_wake_ups",
+        """
+        WITH gone AS MATERIALIZED (
+            SELECT old.id FROM apps CROSS JOIN LATERAL (
+                SELECT m.id FROM messages m
+                WHERE m.app_id = apps.id AND m.origin > \(MessageOrigin.sender.sql) AND m.id < \(youngest)
+                    AND m.state >= \(MessageState.finished.sql)
+                ORDER BY m.app_id, m.id LIMIT :limit
+            ) AS old LIMIT :limit
+        ), contents AS (
+            DELETE FROM message_contents WHERE message_id = ANY (ARRAY(SELECT id FROM gone))
+        ), ended AS (
+            DELETE FROM messages WHERE id = ANY (ARRAY(SELECT id FROM gone)) RETURNING *
+        )
+        INSERT INTO wake_days AS known (app_id, day, origin, \(endings))
+        SELECT app_id, (accepted_at AT TIME ZONE 'UTC')::date, origin,
+            \(TerminalState.allCases.map { "sum(\($0.name))" }.joined(separator: ", "))
+        FROM ended GROUP BY 1, 2, 3
+        ON CONFLICT (app_id, day, origin) DO UPDATE SET
+            \(TerminalState.allCases.map { "\($0.name) = known.\($0.name) + excluded.\($0.name)" }.joined(separator: ", "))
+        """)
+
+    private static let endings = TerminalState.allCases.map(\.name).joined(separator: ", ")
+
     /// Removes the inline targets of messages that are over.
     static let sweepInlineTargets = Statement(
         "sweep_inline_targets",

@@ -1,0 +1,138 @@
+import JSON
+import Model
+import Store
+import WakeUp
+import WakeUpRules
+
+/// The routes of an app's data tree: `/base/{app}/{path}.json`.
+struct NodeHandlers: Sendable {
+    let apps: AppHandlers
+    let store: NodeStore
+    let writer: NodeWriter
+    let reads: ReadAdmission
+    let access: ReadAccess
+
+    func read(_ call: Call) async throws(Problem) -> Answer {
+        let path = try Self.path(of: call)
+        let isShallow = try call.query.choice("shallow", ["true", "false"], Bool.init) ?? false
+        let app = try await apps.app(of: call)
+        try await checkAccess(call, path, app)
+        guard isShallow else {
+            let leaves = try await reads.read(of: app.id, await store.read(path, app: app.id))
+            return Answer(.ok, NodeText.compose(try Self.content(of: leaves), at: path))
+        }
+        let surface = try await reads.read(of: app.id, await store.surface(path, app: app.id))
+        switch try Self.content(of: surface) {
+        case .value(let value): return Answer(.ok, Array(value.utf8))
+        case .children([]): return Answer(.ok, NodeText.compose([], at: path))
+        case .children(let keys): return Answer(.ok, JSONWriter.body { for key in keys { $0.member(key, true) } })
+        }
+    }
+
+    /// A caller without a key reads what the app's rules let it read.
+    private func checkAccess(_ call: Call, _ path: NodePath, _ app: AppRecord) async throws(Problem) {
+        if call.caller.has(.nodes) { return }
+        var user: ReadAccess.User?
+        if let token = call.caller.userToken {
+            user = try await translating(.reads, await access.user(token: token, app: app.id))
+            guard user != nil else {
+                throw Problem(
+                    .unauthorized,
+                    "This token of a user is not valid: no key of the app has signed it, or it has expired.")
+            }
+        }
+        let known = user
+        guard try await translating(.reads, await access.mayRead(path, user: known, app: app.id)) else {
+            throw Problem(
+                .permissionDenied,
+                "The app's read rules do not let you read this node. Use a token of a user who may, or an API key with "
+                    + "the scope nodes.")
+        }
+    }
+
+    private static func content<Content>(of reading: NodeStore.Reading<Content>) throws(Problem) -> Content {
+        switch reading {
+        case .found(let content): return content
+        case .tooLarge:
+            throw Problem(
+                .subtreeTooLarge,
+                "The node has more than \(NodeLeaves.countMax) values or \(NodeStore.readBytesMax) bytes. Read the keys "
+                    + "of its children with shallow=true, and then these one by one.")
+        }
+    }
+
+    func replace(_ call: Call) async throws(Problem) -> Answer {
+        let (path, value) = (try Self.path(of: call), try Self.value(in: call.body))
+        return try await write(call) { () throws(NodeFault) in try .put(value, at: path) }
+    }
+
+    func patch(_ call: Call) async throws(Problem) -> Answer {
+        let (path, value) = (try Self.path(of: call), try Self.value(in: call.body))
+        let members = try value.members(at: .root)
+        return try await write(call) { () throws(NodeFault) in try .patch(members, at: path) }
+    }
+
+    func remove(_ call: Call) async throws(Problem) -> Answer {
+        let path = try Self.path(of: call)
+        return try await write(call) { () throws(NodeFault) in try .put(.null, at: path) }
+    }
+
+    private func write(
+        _ call: Call, _ make: () throws(NodeFault) -> TreeWrite
+    ) async throws(Problem) -> Answer {
+        let write: TreeWrite
+        do throws(NodeFault) { write = try make() } catch { throw Problem(error, in: .body) }
+        let app = try await apps.app(of: call)
+        let policy = NodeStore.WritePolicy(gather: app.settings.wakeUp.gather)
+        switch try await translating(.isIdempotent, await writer.write(write, app: app.id, policy)) {
+        case .written: return .done
+        case .refused(let fault): throw Problem(fault, in: .body)
+        }
+    }
+
+    private static func value(in body: [UInt8]) throws(Problem) -> JSONValue {
+        guard !body.isEmpty else {
+            throw Problem(.malformedJSON, "The body is empty; a JSON value is expected. null removes the node.")
+        }
+        do throws(JSONError) { return try JSONReader.read(body) } catch { throw Problem(error) }
+    }
+
+    /// The node's path: the segments behind the app. An empty one alone is the root.
+    private static func path(of call: Call) throws(Problem) -> NodePath {
+        do throws(NodeFault) { return try NodePath(call.rest == [""] ? [] : call.rest) } catch {
+            throw Problem(error, in: .path)
+        }
+    }
+}
+
+extension Problem {
+    enum NodePlace {
+        case path, body
+    }
+
+    init(_ fault: NodeFault, in place: NodePlace) {
+        let code: ProblemCode =
+            switch fault {
+            case .subtreeTooLarge: .subtreeTooLarge
+            case .valueTooLong: .valueTooLong
+            case .keyEmpty, .keyTooLong, .keyReserved, .keyHasSlash, .keyHasControlCharacter, .pathTooLong:
+                place == .path ? .malformedPath : .invalidValue
+            }
+        let detail =
+            switch fault {
+            case .keyEmpty: "A key is empty. Each key between two slashes has at least one character."
+            case .keyTooLong: "A key is longer than \(NodeKey.bytesMax) bytes of UTF-8. Use a shorter one."
+            case .keyReserved: "A key begins with a point or a dollar sign: these are reserved. Use another key."
+            case .keyHasSlash: "A key has a slash, which separates keys. Use another character."
+            case .keyHasControlCharacter: "A key has a control character. Remove it."
+            case .pathTooLong:
+                "A path is longer than \(NodePath.bytesMax) bytes of UTF-8 with its slashes. Use shorter or fewer keys."
+            case .valueTooLong:
+                "A value has more than \(NodeLeaf.valueBytesMax) bytes as JSON. An array counts as one value. Split it."
+            case .subtreeTooLarge:
+                "The write adds or removes more than \(NodeLeaves.countMax) values, or touches too many nodes. Nothing "
+                    + "was changed. Write the children one by one."
+            }
+        self.init(code, detail)
+    }
+}

@@ -1,0 +1,133 @@
+import Basis
+import Expressions
+import Model
+import Postgres
+import WakeUpRules
+
+/// The access to an app's tree: its read rules, and the keys that verify its users' tokens.
+package struct AccessStore: Sendable {
+    /// The most keys of one app: enough for several services, each in the middle of a rotation.
+    package static let keysMax = 20
+
+    let pool: PostgresPool
+
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// The text of rules, and a number that rises with each change.
+    package struct Rules: Equatable, Sendable {
+        package let source: String
+        package let revision: Int64
+    }
+
+    /// A key as it is stored.
+    package struct UserKey: Equatable, Sendable {
+        package let kid: String
+        package let algorithm: String
+        package let sealed: [UInt8]
+        package let createdAt: WallInstant
+    }
+
+    /// Everything that decides who may read.
+    package struct Access: Equatable, Sendable {
+        /// nil: the app has none, so nothing may be read.
+        package let rules: Rules?
+        package let keys: [UserKey]
+    }
+
+    package func access(of app: AppID) async throws(StoreFault) -> Access {
+        let queries = [AccessSQL.rules, AccessSQL.keys].map { Query($0) { $0.int64("app", app.value) } }
+        return try await translating { () throws(PostgresError) in
+            let answers = try await pool.read(queries)
+            return Access(rules: try answers[0].first(Rules.init), keys: try answers[1].map(UserKey.init))
+        }
+    }
+
+    /// Replaces the rules, and has each subscription of the app asked about again.
+    package func setRules(_ source: String, of app: AppID) async throws(StoreFault) {
+        let query = Query(AccessSQL.setRules) {
+            $0.int64("app", app.value)
+            $0.text("source", source)
+        }
+        let queries = [query, Query(revoking: app, .permissionDenied)]
+        _ = try await translating { () throws(PostgresError) in
+            try await pool.run(queries, transaction: TransactionOptions())
+        }
+    }
+
+    /// Adds a key. Throws `.conflict` if another one has its `kid`; false: the app has as many as it may have.
+    package func addKey(
+        kid: String, algorithm: String, sealed: [UInt8], app: AppID
+    ) async throws(StoreFault) -> Bool {
+        let query = Query(AccessSQL.addKey) {
+            $0.int64("app", app.value)
+            $0.text("kid", kid)
+            $0.text("algorithm", algorithm)
+            $0.bytes("sealed", sealed)
+            $0.int64("keys_max", Int64(Self.keysMax))
+        }
+        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
+    }
+
+    /// Removes a key; false: there is none.
+    package func removeKey(kid: String, app: AppID) async throws(StoreFault) -> Bool {
+        let query = Query(AccessSQL.removeKey) {
+            $0.int64("app", app.value)
+            $0.text("kid", kid)
+        }
+        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
+    }
+
+    /// The values at paths that rules ask for, in the order of the paths.
+    package func values(at paths: [NodePath], app: AppID) async throws(StoreFault) -> [RuleValue] {
+        if paths.isEmpty { return [] }
+        let query = Query(reading: paths, app: app.value)
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(RuleValue.init) }
+    }
+}
+
+enum AccessSQL {
+    static let rules = Statement("access_rules", "SELECT source, revision FROM node_rules WHERE app_id = :app")
+
+    static let keys = Statement(
+        "access_keys",
+        "SELECT kid, algorithm, sealed, created_at FROM user_token_keys WHERE app_id = :app ORDER BY id")
+
+    static let setRules = Statement(
+        "access_set_rules",
+        """
+        INSERT INTO node_rules AS known (app_id, source) VALUES (:app, :source)
+        ON CONFLICT (app_id) DO UPDATE SET source = excluded.source, revision = known.revision + 1
+        """)
+
+    static let addKey = Statement(
+        "access_add_key",
+        """
+        INSERT INTO user_token_keys (app_id, kid, algorithm, sealed)
+        SELECT :app, :kid, :algorithm, :sealed
+        WHERE (SELECT count(*) FROM user_token_keys WHERE app_id = :app) < :keys_max
+        """)
+
+    static let removeKey = Statement(
+        "access_remove_key", "DELETE FROM user_token_keys WHERE app_id = :app AND kid = :kid")
+
+    static let values = Statement(
+        "access_values",
+        """
+        SELECT leaf.value, EXISTS (
+            SELECT FROM nodes WHERE app_id = :app AND path > asked.prefix AND path < asked.prefix_end)
+        FROM unnest(:paths, :prefixes, :ends) WITH ORDINALITY AS asked (path, prefix, prefix_end, place)
+        LEFT JOIN nodes leaf ON leaf.app_id = :app AND leaf.path = asked.path
+        ORDER BY asked.place
+        """)
+}
+
+extension AccessStore.Rules {
+    fileprivate init(_ row: inout Row) throws(PostgresError) { (source, revision) = (try row.text(), try row.int64()) }
+}
+
+extension AccessStore.UserKey {
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        (kid, algorithm, sealed) = (try row.text(), try row.text(), try row.bytes())
+        createdAt = try row.instant()
+    }
+}

@@ -1,0 +1,62 @@
+import Model
+import Postgres
+
+/// The subscriptions of a token that another installation registers: they follow it.
+///
+/// An app may subscribe with a token before its backend registers it. They run in the batch's transaction, behind the
+/// statements that give the token to its new holder.
+enum AdoptionSQL {
+    // The registration that lost each token, and the one that holds it now.
+    private static let moved = """
+        SELECT input.id AS former, r.id AS holder
+        FROM unnest(:registrations, :providers, :tokens) AS input (id, provider, token) \(RegistrationSQL.holding)
+        WHERE r.id <> input.id
+        """
+
+    /// Removes the older of two subscriptions to one path that would become one.
+    static let unite = Statement(
+        "adoption_unite",
+        """
+        DELETE FROM subscriptions WHERE id = ANY (ARRAY(
+            SELECT CASE WHEN (one.created_at, one.id) < (other.created_at, other.id) THEN one.id ELSE other.id END
+            FROM (\(moved)) AS moved
+            CROSS JOIN LATERAL (
+                SELECT id, watch_id, created_at FROM subscriptions WHERE registration_id = moved.former LIMIT 1000
+            ) AS one
+            CROSS JOIN LATERAL (
+                SELECT id, created_at FROM subscriptions
+                WHERE watch_id = one.watch_id AND registration_id = moved.holder LIMIT 1
+            ) AS other))
+        """)
+
+    /// Gives subscriptions to the new holder. A push to the former one may be lost, so they are told once more.
+    ///
+    /// A fan-out that has read them keeps the watch due, because the watch counts adoptions. Watches are locked before
+    /// their rows in due_watches are looked at, as in writes and fan-outs.
+    static let adopt = Statement(
+        "adoption_adopt",
+        """
+        WITH moved AS MATERIALIZED (\(moved)), adopted AS (
+            UPDATE subscriptions s SET registration_id = moved.holder
+            FROM moved WHERE s.registration_id = moved.former RETURNING s.id, s.watch_id
+        ), forgotten AS (
+            UPDATE subscription_progress p SET sent_seq = -1, message_id = NULL
+            FROM adopted WHERE p.subscription_id = adopted.id
+        ), locked AS MATERIALIZED (
+            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM adopted)) ORDER BY id FOR NO KEY UPDATE
+        ), counted AS (
+            UPDATE watches SET adoptions = adoptions + 1
+            WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
+        )
+        INSERT INTO due_watches (watch_id, app_id, due_at)
+        SELECT id, app_id, clock_timestamp() FROM counted ORDER BY id ON CONFLICT DO NOTHING
+        """)
+
+    /// Removes registrations that only subscriptions had made, once their tokens have other holders.
+    static let forgetNameless = Statement(
+        "adoption_forget_nameless",
+        """
+        DELETE FROM registrations WHERE id = ANY (:registrations) AND kind = \(TokenKind.wakeUp.sql)
+            AND state = \(RegistrationState.retired.sql)
+        """)
+}

@@ -1,0 +1,240 @@
+import Model
+import Postgres
+import QueueRules
+import WakeUpRules
+
+/// Fan-outs: due watches, read and cut into messages. They run under `PlannerSQL.throughKeys`.
+enum FanOutSQL {
+    // A claim is the first statement of its transaction. `clock_timestamp()` would be asked for each row.
+    private static let start = "coalesce(:now, now())"
+    private static let now = "coalesce(:now, clock_timestamp())"
+
+    /// Claims due watches, those that have been due longest first. Apps take turns, beginning after the last one.
+    static let claim = Statement(
+        "fan_out_claim",
+        """
+        WITH ahead AS MATERIALIZED (\(due("app_id > :last_app", ":limit"))), again AS MATERIALIZED (
+            \(due("app_id <= :last_app", ":limit - (SELECT count(*) FROM ahead)"))
+        )
+        SELECT watch_id, app_id, tries, round_seq, after_registration FROM ahead
+        UNION ALL SELECT watch_id, app_id, tries, round_seq, after_registration FROM again
+        """)
+
+    /// The time until the next watch falls due, in microseconds.
+    static let nextDue = Statement(
+        "fan_out_next_due",
+        """
+        SELECT (extract(epoch FROM (SELECT due_at FROM due_watches ORDER BY due_at LIMIT 1) - clock_timestamp())
+            * 1000000)::bigint
+        """)
+
+    private static func due(_ which: String, _ limit: String) -> String {
+        """
+        SELECT watch_id, app_id, tries, round_seq, after_registration FROM due_watches
+            WHERE \(which) AND due_at <= \(start) ORDER BY app_id, due_at LIMIT \(limit) FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    // A child's path, and the range of the leaves below it.
+    private static let child = "CASE WHEN w.path = '/' THEN '/' ELSE w.path || '/' END || changed.child"
+
+    // A longer value fits no payload, and is read as an empty text, which is no JSON.
+    private static let value = "CASE WHEN octet_length(value) <= \(WakeUpPayload.bytesMax) THEN value ELSE '' END"
+    private static let leavesMax = String(WatchSnapshot.leavesMax)
+
+    private static func leaves(_ path: String, _ limit: String) -> String {
+        """
+        SELECT path, \(value) AS value FROM nodes WHERE app_id = w.app_id AND path = \(path)
+                UNION ALL (
+                    SELECT path, \(value) FROM nodes
+                    WHERE app_id = w.app_id AND path > \(prefix(path)) AND path < \(end(path))
+                    ORDER BY app_id, path LIMIT \(limit))
+        """
+    }
+
+    private static func prefix(_ path: String) -> String { "CASE WHEN \(path) = '/' THEN '/' ELSE \(path) || '/' END" }
+    private static func end(_ path: String) -> String { "CASE WHEN \(path) = '/' THEN '0' ELSE \(path) || '0' END" }
+
+    /// Reads watches in one snapshot, in the order of the parameter: their numbers, and the data of each node.
+    ///
+    /// The children that changed come with the data that they have now. Nothing is read that no payload could hold.
+    static let read = Statement(
+        "fan_out_read",
+        """
+        SELECT w.id, w.app_id, a.slug, a.settings, w.path, w.seq, w.overflow_seq, w.adoptions, w.weight_bytes,
+            w.weight_leaves, nr.revision, own.paths, own.values, log.seqs, log.children, log.existed, now.children, below.children,
+            below.paths, below.values
+        FROM unnest(:watches) WITH ORDINALITY AS asked (id, place)
+        CROSS JOIN LATERAL (SELECT * FROM watches WHERE id = asked.id LIMIT 1) AS w
+        CROSS JOIN LATERAL (
+            SELECT slug, settings FROM apps WHERE id = w.app_id AND deleted_at IS NULL LIMIT 1
+        ) AS a
+        LEFT JOIN node_rules nr ON nr.app_id = w.app_id
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(path), '{}') AS paths, coalesce(array_agg(value), '{}') AS values
+            FROM (SELECT * FROM (\(leaves("w.path", leavesMax))) AS leaf WHERE w.wants_value) AS leaf
+        ) AS own
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(seq ORDER BY seq), '{}') AS seqs,
+                coalesce(array_agg(child ORDER BY seq), '{}') AS children,
+                coalesce(array_agg(existed ORDER BY seq), '{}') AS existed
+            FROM (
+                SELECT seq, child, existed FROM watch_changes WHERE watch_id = w.id AND w.wants_children
+                ORDER BY watch_id DESC, seq DESC LIMIT :changes_max
+            ) AS changed
+        ) AS log
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(changed.child), '{}') AS children
+            FROM (SELECT DISTINCT child FROM unnest(log.children) AS child LIMIT :children_max) AS changed
+            WHERE EXISTS (\(leaves(child, "1")))
+        ) AS now
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(child), '{}') AS children, coalesce(array_agg(path), '{}') AS paths,
+                coalesce(array_agg(value), '{}') AS values
+            FROM (
+                SELECT changed.child, leaf.path, leaf.value FROM unnest(now.children) AS changed (child)
+                CROSS JOIN LATERAL (\(leaves(child, leavesMax))) AS leaf LIMIT \(leavesMax)
+            ) AS leaf
+        ) AS below
+        ORDER BY asked.place
+        """)
+
+    /// The next subscriptions of watches, by rising registration. At most so many of each; in the order of the watches.
+    ///
+    /// The pair is compared as one: with `watch_id =`, the index of a registration's subscriptions has the same order.
+    static let subscriptions = Statement(
+        "fan_out_subscriptions",
+        """
+        SELECT asked.place, s.id, s.registration_id, s.mode, s.is_expired, p.sent_seq, p.message_id, r.route_id,
+            r.provider, r.state = \(RegistrationState.retired.sql)
+        FROM unnest(:watches, :after) WITH ORDINALITY AS asked (watch_id, after, place)
+        CROSS JOIN LATERAL (
+            SELECT id, registration_id, mode, expires_at <= \(now) AS is_expired FROM subscriptions
+            WHERE (watch_id, registration_id) > (asked.watch_id, asked.after) AND watch_id <= asked.watch_id
+            ORDER BY watch_id, registration_id, id LIMIT :limit
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT sent_seq, message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
+        ) AS p
+        CROSS JOIN LATERAL (SELECT route_id, provider, state FROM registrations WHERE id = s.registration_id LIMIT 1) AS r
+        ORDER BY asked.place, s.registration_id, s.id
+        """)
+
+    static let rules = Statement(
+        "fan_out_rules", "SELECT app_id, source, revision FROM node_rules WHERE app_id = ANY (:apps)")
+
+    /// The claims of the users who made subscriptions.
+    static let claims = Statement(
+        "fan_out_claims", "SELECT id, claims FROM subscriptions WHERE id = ANY (:subscriptions)")
+
+    static let remove = Statement("fan_out_remove", "DELETE FROM subscriptions WHERE id = ANY (:subscriptions)")
+
+    /// Forgets watches that were removed, or whose app was.
+    static let forget = Statement("fan_out_forget", "DELETE FROM due_watches WHERE watch_id = ANY (:watches)")
+
+    /// The members whose push of these messages was discarded.
+    static let discarded = Statement(
+        "fan_out_discarded",
+        """
+        SELECT message_id, members FROM push_history
+        WHERE message_id = ANY (:messages) AND state IN (\([TerminalState.rejected, .unregistered, .expired, .suppressed, .cancelled, .gaveUp].sql))
+        """)
+
+    /// Locks watches that had no subscription, so that none comes until they are removed.
+    static let lockEmpty = Statement(
+        "fan_out_lock_empty", "SELECT id FROM watches WHERE id = ANY (:watches) ORDER BY id FOR UPDATE")
+
+    /// Removes those watches that have none still.
+    static let removeEmpty = Statement(
+        "fan_out_remove_empty",
+        """
+        DELETE FROM watches w WHERE id = ANY (:watches)
+            AND NOT EXISTS (SELECT FROM subscriptions WHERE watch_id = w.id)
+        """)
+
+    /// The open parcels of messages, with their members.
+    static let openParcels = Statement(
+        "fan_out_open_parcels",
+        "SELECT message_id, member_count, members, settled FROM parcels WHERE message_id = ANY (:messages)")
+
+    /// Writes messages whose members are all known, with their contents.
+    static let messages = Statement(
+        "fan_out_messages",
+        """
+        WITH cut AS MATERIALIZED (
+            SELECT * FROM unnest(:messages, :apps, :priorities, :push_types, :lifetimes_us, :members, :summaries,
+                    :contents, :audiences)
+                AS cut (id, app_id, priority, push_type, lifetime, members, summary, content, audience)
+        ), written AS (
+            INSERT INTO messages (id, app_id, format, state, priority, push_type, kind, horizon, accepted_at, expires_at,
+                ignored_limits, origin, audience_summary, planned_members, audience)
+            SELECT id, app_id, :format, \(MessageState.sending.sql), priority, push_type, \(TokenKind.wakeUp.sql), 0,
+                \(now), \(now) + lifetime * interval '1 microsecond', \(AppLimits.all.rawValue), :origin, summary,
+                members, members
+            FROM cut
+        )
+        INSERT INTO message_contents (message_id, content, audience) SELECT id, content, audience FROM cut
+        """)
+
+    /// Writes the parcels of these messages, ready to be leased. Returns their routes.
+    static let parcels = Statement(
+        "fan_out_parcels",
+        """
+        WITH written AS (
+            INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
+                member_count, pending)
+            SELECT m.id, m.app_id, cut.route_id, m.format, cut.service, m.priority, \(now), m.expires_at, cut.members,
+                cut.count, cut.count
+            FROM unnest(:messages, :routes, :services, :members, :member_counts)
+                AS cut (message_id, route_id, service, members, count)
+            JOIN messages m ON m.id = cut.message_id
+            RETURNING app_id, route_id, service, priority
+        )
+        SELECT n.route_id, n.service, n.app_id, r.provider, r.environment, r.topic, n.is_urgent
+        FROM (
+            SELECT route_id, service, app_id, bool_or(priority = \(MessageUrgency.transactional.sql)) AS is_urgent
+            FROM written GROUP BY route_id, service, app_id
+        ) AS n
+        CROSS JOIN LATERAL (SELECT provider, environment, topic FROM routes WHERE id = n.route_id LIMIT 1) AS r
+        """)
+
+    /// Notes what subscriptions were told, unless they were adopted meanwhile. Without a message, nothing was left to
+    /// tell.
+    static let progress = Statement(
+        "fan_out_progress",
+        """
+        UPDATE subscription_progress p
+        SET sent_seq = told.seq, message_id = coalesce(told.message_id, p.message_id)
+        FROM unnest(:subscriptions, :were, :seqs, :messages) AS told (id, was, seq, message_id)
+        WHERE p.subscription_id = told.id AND p.sent_seq = told.was
+        """)
+
+    /// Ends the turn of watches. One whose last change was told to all is not due any more; the others stay so.
+    ///
+    /// It locks a watch before it deletes its row in due_watches, as writes do. So a write that comes later writes the
+    /// row anew, and one that came before has raised the watch's number.
+    static let end = Statement(
+        "fan_out_end",
+        """
+        WITH turn AS MATERIALIZED (
+            SELECT * FROM unnest(:watches, :wake_some, :are_over, :next_us, :tries, :round_seqs, :adoptions, :after)
+                AS turn (id, wakes_some, is_over, next_us, tries, round_seq, adoptions, after)
+        ), locked AS MATERIALIZED (
+            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT id FROM turn)) ORDER BY id FOR NO KEY UPDATE
+        ), told AS (
+            UPDATE watches w SET cut_at = CASE WHEN turn.wakes_some THEN \(now) ELSE w.cut_at END,
+                overflow_seq = CASE WHEN turn.is_over THEN greatest(w.overflow_seq, turn.round_seq)
+                    ELSE w.overflow_seq END
+            FROM turn WHERE w.id = turn.id AND (SELECT count(*) FROM locked) > 0
+            RETURNING w.id, turn.is_over AND w.seq = turn.round_seq AND w.adoptions = turn.adoptions AS is_done
+        ), forgotten AS (
+            DELETE FROM watch_changes c USING turn
+            WHERE turn.is_over AND c.watch_id = turn.id AND c.seq <= turn.round_seq
+        ), done AS (
+            DELETE FROM due_watches d USING told WHERE told.is_done AND d.watch_id = told.id
+        )
+        UPDATE due_watches d SET due_at = \(now) + turn.next_us * interval '1 microsecond', tries = turn.tries,
+            round_seq = CASE WHEN turn.after > 0 THEN turn.round_seq END, after_registration = turn.after
+        FROM turn, told WHERE told.id = turn.id AND NOT told.is_done AND d.watch_id = turn.id
+        """)
+}

@@ -1,0 +1,63 @@
+import Basis
+import Encodings
+import Model
+import Postgres
+import QueueRules
+import WakeUpRules
+
+/// Fan-outs: what changed at watched paths, cut into messages to their subscriptions.
+package struct FanOutStore: Sendable {
+    let pool: PostgresPool
+    let notifier: WorkNotifier
+    private let turn = FanOutTurn()
+    let revocationTurn = FanOutTurn()
+    let rules = RuleCache()
+
+    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
+
+    /// The most watches of one transaction, and the most subscriptions of each. One with more has a transaction to
+    /// itself.
+    package static let watchesMax = 64
+    static let fewSubscriptions = 64
+
+    /// Tells subscriptions of the next due watches what changed, in one transaction. Messages and parcels are committed
+    /// with the notes of what was told, or none of it is (P1).
+    ///
+    /// A subscription whose last push has not ended is passed over, and its watch stays due. So it has one push under
+    /// way at most, and later changes are merged into its next one.
+    ///
+    /// - Parameters:
+    ///   - order: how the work is divided.
+    ///   - contents: makes the messages.
+    package func fanOut(
+        _ order: FanOutOrder, now: WallInstant? = nil, contents: FanOutContents
+    ) async throws(StoreFault) -> FanOutReply {
+        let pool = pool
+        let (turn, rules) = (turn, rules)
+        let reply = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> FanOutReply in
+                    var run = FanOutRun(order, now: now, contents, rules)
+                    guard try await run.claim(after: turn.lastApp, in: transaction) else {
+                        await transaction.abandon()
+                        return .nothing
+                    }
+                    try await run.read(in: transaction)
+                    let routes = try await run.write(in: transaction)
+                    if let last = run.lastApp { turn.lastApp = last }
+                    return .told(messages: run.messageCount, subscriptions: run.toldCount, ready: routes)
+                }
+            }
+        }
+        if !reply.ready.isEmpty { notifier.notify(.parcels) }
+        return reply
+    }
+
+    /// How long it is until the next watch falls due; nil: none will.
+    package func nextDue() async throws(StoreFault) -> Duration? {
+        let wait = try await translating { () throws(PostgresError) in
+            try await pool.read(Query(FanOutSQL.nextDue)).one { row throws(PostgresError) in try row.int64OrNil() }
+        }
+        return wait.map { .microseconds(max(0, $0)) }
+    }
+}

@@ -1,0 +1,138 @@
+import Model
+import Postgres
+import WakeUpRules
+
+/// Data trees: their leaves, and the watches that a write raises.
+package struct NodeStore: Sendable {
+    let pool: PostgresPool
+    let notifier: WorkNotifier
+
+    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
+
+    /// The most bytes of paths and values in one answer. The leaves of a larger node are read child by child.
+    package static let readBytesMax: Int64 = 4 << 20
+
+    package enum Reading<Content: Equatable & Sendable>: Equatable, Sendable {
+        case found(Content)
+        /// The node has more leaves, children or bytes than one answer may have.
+        case tooLarge
+    }
+
+    /// Returns the node's leaves, in the order of the bytes of their paths.
+    package func read(_ path: NodePath, app: AppID) async throws(StoreFault) -> Reading<[NodeLeaf]> {
+        let query = Query(NodeSQL.read) {
+            $0.subtree(path, of: app)
+            $0.int64("leaves_max", Int64(NodeLeaves.countMax))
+            $0.int64("bytes_max", Self.readBytesMax)
+        }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query).map { row throws(PostgresError) -> (Bool, NodeLeaf?) in
+                let isTooLarge = try row.bool()
+                let (path, value) = (try row.textOrNil(), try row.textOrNil())
+                guard let path, let value else { return (isTooLarge, nil) }
+                return (isTooLarge, NodeLeaf(path: NodePath(stored: path), value: value))
+            }
+            return rows.contains(where: \.0) ? .tooLarge : .found(rows.compactMap(\.1))
+        }
+    }
+
+    /// A node without what is below its children.
+    package enum Surface: Equatable, Sendable {
+        /// The value at the path, as JSON.
+        case value(String)
+        /// The keys of its children, by rising bytes; empty: there is nothing.
+        case children([String])
+    }
+
+    package func surface(_ path: NodePath, app: AppID) async throws(StoreFault) -> Reading<Surface> {
+        let query = Query(NodeSQL.children) {
+            $0.subtree(path, of: app)
+            $0.int64("children_max", Int64(NodeLeaves.countMax))
+        }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query).map { row throws(PostgresError) in
+                (key: try row.textOrNil(), value: try row.textOrNil())
+            }
+            if let value = rows.first?.value { return .found(.value(value)) }
+            guard rows.count <= NodeLeaves.countMax else { return .tooLarge }
+            return .found(.children(rows.compactMap(\.key)))
+        }
+    }
+
+    /// The app's rules for waking, as far as writes need them.
+    package struct WritePolicy: Sendable {
+        /// The shortest time between two fan-outs of a watch.
+        let gather: Duration
+
+        package init(gather: Duration) { self.gather = gather }
+    }
+
+    /// The outcome of one write.
+    package enum WriteReply: Equatable, Sendable {
+        case written
+        /// The subtrees that it replaces have too many leaves.
+        case refused(NodeFault)
+    }
+
+    /// The outcome of a group of writes.
+    package struct WriteResult: Equatable, Sendable {
+        /// One for each write, in order.
+        package fileprivate(set) var replies: [Result<WriteReply, StoreFault>]
+        /// Watches have changes to pass on.
+        package fileprivate(set) var raisedAny = false
+    }
+
+    /// Carries out writes of one app in their order, in one transaction. Each is committed when its reply says so.
+    ///
+    /// A group that fails, or that is too large, is tried again in halves: so one bad write fails alone.
+    ///
+    /// - Parameter sha256: hashes bytes.
+    package func write(
+        _ writes: [TreeWrite], app: AppID, _ policy: WritePolicy, sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
+    ) async -> WriteResult {
+        let outcome: Result<WriteReply, StoreFault>
+        do throws(GroupFault) {
+            let (reply, raised) = try await writeTogether(writes, app, policy, sha256)
+            outcome = .success(reply)
+            if reply == .written {
+                if raised { notifier.notify(.wakeUps) }
+                return WriteResult(replies: writes.map { _ in outcome }, raisedAny: raised)
+            }
+        } catch {
+            guard error.isOverARow else { return WriteResult(replies: writes.map { _ in .failure(error.fault) }) }
+            outcome = .failure(error.fault)
+        }
+        guard writes.count > 1 else { return WriteResult(replies: [outcome]) }
+        let middle = writes.count / 2
+        var result = await write(Array(writes[..<middle]), app: app, policy, sha256: sha256)
+        let others = await write(Array(writes[middle...]), app: app, policy, sha256: sha256)
+        result.replies += others.replies
+        result.raisedAny = result.raisedAny || others.raisedAny
+        return result
+    }
+
+    private func writeTogether(
+        _ writes: [TreeWrite], _ app: AppID, _ policy: WritePolicy, _ sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
+    ) async throws(GroupFault) -> (WriteReply, raisedAny: Bool) {
+        let group = WriteGroup(MergedWrites(writes), app: app, policy, sha256: sha256)
+        let pool = pool
+        return try await translatingGroup { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> (WriteReply, raisedAny: Bool) in
+                    let before = try group.before(try await transaction.run(group.readings))
+                    let difference: TreeDifference
+                    do throws(NodeFault) { difference = try group.difference(from: before) } catch {
+                        await transaction.abandon()
+                        return (.refused(error), false)
+                    }
+                    guard !difference.isEmpty else {
+                        await transaction.abandon()
+                        return (.written, false)
+                    }
+                    let answers = try await transaction.runAndCommit(group.changes(difference))
+                    return (.written, try answers[answers.count - 1].one(Int64.init) > 0)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Model
+import Postgres
+import WakeUpRules
+
+/// The end of subscriptions that nobody asked to end. It runs under `PlannerSQL.throughKeys`.
+enum RevocationSQL {
+    private static let now = "coalesce(:now, clock_timestamp())"
+
+    /// Orders the end of all subscriptions of an app that exist now.
+    static let revokeApp = Statement(
+        "revocation_of_app",
+        """
+        INSERT INTO revocations (app_id, reason, slug, through_id)
+        SELECT a.id, :reason, a.slug, last.id
+        FROM apps a CROSS JOIN LATERAL (SELECT max(id) AS id FROM subscriptions WHERE app_id = a.id) AS last
+        WHERE a.id = :app AND a.deleted_at IS NULL AND last.id IS NOT NULL
+        """)
+
+    /// Orders the end of a watch's subscriptions, unless that is ordered already.
+    static let revokeWatch = Statement(
+        "revocation_of_watch",
+        """
+        INSERT INTO revocations (app_id, watch_id, reason, slug, through_id)
+        SELECT :app, :watch, :reason, :slug, 9223372036854775807
+        WHERE NOT EXISTS (SELECT FROM revocations WHERE app_id = :app AND watch_id = :watch)
+        """)
+
+    /// Claims a job. Apps take turns, beginning after the last one; there are few jobs.
+    static let claim = Statement(
+        "revocation_claim",
+        """
+        SELECT id, app_id, watch_id, reason, slug, through_id, after_id
+        FROM revocations ORDER BY app_id <= :last_app, app_id, id LIMIT 1 FOR UPDATE SKIP LOCKED
+        """)
+
+    private static let columns = """
+        s.id, s.watch_id, s.app_id, w.path, a.slug, a.settings, s.registration_id, r.route_id, r.provider,
+            r.state = \(RegistrationState.retired.sql), s.claims
+        """
+
+    // A job waits for locked rows, because it never comes back to those that it has passed.
+    private static func reading(_ found: String, waits: Bool) -> String {
+        """
+        WITH found AS MATERIALIZED (\(found) LIMIT :limit FOR UPDATE\(waits ? "" : " SKIP LOCKED"))
+        SELECT \(columns)
+        FROM found s
+        CROSS JOIN LATERAL (SELECT path FROM watches WHERE id = s.watch_id LIMIT 1) AS w
+        CROSS JOIN LATERAL (SELECT slug, settings FROM apps WHERE id = s.app_id LIMIT 1) AS a
+        CROSS JOIN LATERAL (SELECT route_id, provider, state FROM registrations WHERE id = s.registration_id LIMIT 1) AS r
+        ORDER BY s.id
+        """
+    }
+
+    /// Expired subscriptions, those that expired first. Those of a deleted app belong to its job.
+    static let expired = Statement(
+        "revocation_expired",
+        reading(
+            """
+            SELECT * FROM subscriptions s WHERE expires_at <= coalesce(:now, now())
+                AND NOT EXISTS (SELECT FROM apps WHERE id = s.app_id AND deleted_at IS NOT NULL)
+            ORDER BY expires_at, id
+            """, waits: false))
+
+    /// The next subscriptions of an app's job.
+    static let ofApp = Statement(
+        "revocation_app_next",
+        reading(
+            """
+            SELECT * FROM subscriptions
+            WHERE (app_id, id) > (:app, :after) AND (app_id, id) <= (:app, :through) ORDER BY app_id, id
+            """, waits: true))
+
+    /// The next subscriptions of a watch's job.
+    static let ofWatch = Statement(
+        "revocation_watch_next",
+        reading(
+            "SELECT * FROM subscriptions WHERE watch_id BETWEEN :watch AND :watch ORDER BY watch_id, registration_id, id",
+            waits: true))
+
+    /// One subscription of an app.
+    static let ofOne = Statement(
+        "revocation_one",
+        reading("SELECT * FROM subscriptions WHERE id = :subscription AND app_id = :app", waits: true))
+
+    static let advance = Statement("revocation_advance", "UPDATE revocations SET after_id = :after WHERE id = :job")
+
+    static let end = Statement("revocation_end", "DELETE FROM revocations WHERE id = :job")
+}

@@ -1,0 +1,257 @@
+import Basis
+import Expressions
+import Model
+import Postgres
+import QueueRules
+import Reactor
+import WakeUpRules
+
+extension FanOutStore {
+    /// The most subscriptions that one transaction ends.
+    package static let revokedMax = 1_000
+
+    /// Ends subscriptions that have expired or were revoked, a bounded number in one transaction. Their notices are
+    /// committed with their end, or none of it is.
+    ///
+    /// A device whose token is retired can't be told.
+    package func revoke(
+        _ order: FanOutOrder, now: WallInstant? = nil, contents: FanOutContents
+    ) async throws(StoreFault) -> FanOutReply {
+        try await revoke(nil, order, now, contents)
+    }
+
+    /// Ends one subscription, because the operator wants no more wake-ups for it. Its notice is committed with its end.
+    ///
+    /// - Returns: `.nothing` if the app has no such subscription.
+    package func revoke(
+        _ subscription: SubscriptionID, app: AppID, _ order: FanOutOrder, now: WallInstant? = nil,
+        contents: FanOutContents
+    ) async throws(StoreFault) -> FanOutReply {
+        try await revoke(NamedSubscription(id: subscription, app: app), order, now, contents)
+    }
+
+    private func revoke(
+        _ named: NamedSubscription?, _ order: FanOutOrder, _ now: WallInstant?, _ contents: FanOutContents
+    ) async throws(StoreFault) -> FanOutReply {
+        let (pool, rules, turn) = (pool, rules, revocationTurn)
+        let reply = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> FanOutReply in
+                    var run = RevocationRun(order, now: now, contents, rules)
+                    let hasFound =
+                        if let named { try await run.find(named, in: transaction) } else {
+                            try await run.find(after: turn.lastApp, in: transaction)
+                        }
+                    guard hasFound else {
+                        await transaction.abandon()
+                        return .nothing
+                    }
+                    let reply = try await run.write(in: transaction)
+                    if named == nil { turn.lastApp = run.lastApp }
+                    return reply
+                }
+            }
+        }
+        if !reply.ready.isEmpty { notifier.notify(.parcels) }
+        return reply
+    }
+}
+
+/// The subscription that an operator ends.
+private struct NamedSubscription: Sendable {
+    let id: SubscriptionID
+    let app: AppID
+}
+
+/// One transaction that ends subscriptions: expired ones, or the next ones of a job.
+private struct RevocationRun: Sendable {
+    private let order: FanOutOrder
+    private let now: WallInstant?
+    private let contents: FanOutContents
+    private let cache: RuleCache
+    private var job: Job?
+    private var reason = RevocationReason.expired
+    private var found: [Subscription] = []
+    /// Those that the read rules still let read.
+    private var kept: Set<Int64> = []  // lookup only
+
+    init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ cache: RuleCache) {
+        (self.order, self.now, self.contents, self.cache) = (order, now, contents, cache)
+    }
+
+    private struct Job: Sendable {
+        let id: Int64
+        let app: Int64
+        let watch: Int64?
+        let reason: RevocationReason
+        let slug: String
+        let through: Int64
+        let after: Int64
+
+        init(_ row: inout Row) throws(PostgresError) {
+            (id, app, watch) = (try row.int64(), try row.int64(), try row.int64OrNil())
+            (reason, slug) = (try row.stored(), try row.text())
+            (through, after) = (try row.int64(), try row.int64())
+        }
+    }
+
+    private struct Subscription: Sendable {
+        let id: Int64
+        let watch: WatchID
+        let app: AppID
+        let path: NodePath
+        let slug: String
+        let settings: WakeUpSettings
+        let member: Member
+        let provider: Provider
+        let isRetired: Bool
+        let claims: [UInt8]?
+
+        init(_ row: inout Row) throws(PostgresError) {
+            (id, watch, app) = (try row.int64(), WatchID(try row.int64()), AppID(try row.int64()))
+            (path, slug) = (NodePath(stored: try row.text()), try row.text())
+            guard let settings = AppSettings(stored: try row.json()) else {
+                throw .unexpectedShape(statement: RevocationSQL.expired.name, column: 5)
+            }
+            self.settings = settings.wakeUp
+            let registration = try row.int64()
+            member = Member(id: registration, route: try row.int64())
+            (provider, isRetired) = (try row.stored(), try row.bool())
+            claims = try row.optional { row throws(PostgresError) in try row.json() }
+        }
+    }
+
+    /// The app of the job; after expired subscriptions, of all apps, the first job's turn comes.
+    var lastApp: Int64 { job?.app ?? 0 }
+
+    /// Finds subscriptions to end: those of the next app's job, and after the last job expired ones, or the other way
+    /// round if there are none. Returns false if there is nothing to do.
+    mutating func find(
+        after lastApp: Int64, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Bool {
+        let expired = Query(RevocationSQL.expired) {
+            $0.instant("now", now)
+            $0.int64("limit", Int64(FanOutStore.revokedMax))
+        }
+        let claim = Query(RevocationSQL.claim) { $0.int64("last_app", lastApp) }
+        let next = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].first(Job.init)
+        if next.map({ $0.app <= lastApp }) ?? true {
+            found = try await transaction.run(expired).map(Subscription.init)
+            if !found.isEmpty { return true }
+        }
+        guard let job = next else { return false }
+        self.job = job
+        reason = job.reason
+        found = try await transaction.run(self.next(of: job)).map(Subscription.init)
+        guard job.reason == .permissionDenied, let first = found.first else { return true }
+        let read = try await transaction.run(Query(FanOutSQL.rules) { $0.int64Array("apps", [job.app]) })
+        let source = try read.first { row throws(PostgresError) in
+            row.skip()
+            return (source: try row.text(), revision: try row.int64())
+        }
+        let rules = source.map { cache.store($0.source, job.app, revision: $0.revision) } ?? .none
+        let check = RuleCheck(app: first.app.value, rules: rules, now: now ?? Clocks.wallNow())
+        let mayRead = try await check.mayRead(
+            found.map { .init(path: $0.path, claims: $0.claims) }, in: transaction)
+        kept = Set(zip(found, mayRead).filter(\.1).map(\.0.id))
+        return true
+    }
+
+    /// Finds one subscription. Returns false if there is none.
+    mutating func find(
+        _ named: NamedSubscription, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Bool {
+        let one = Query(RevocationSQL.ofOne) {
+            $0.int64("subscription", named.id.value)
+            $0.int64("app", named.app.value)
+            $0.int64("limit", 1)
+        }
+        reason = .permissionDenied
+        found = try await transaction.run([Query(PlannerSQL.throughKeys), one])[1].map(Subscription.init)
+        return !found.isEmpty
+    }
+
+    private func next(of job: Job) -> Query {
+        guard let watch = job.watch else {
+            return Query(RevocationSQL.ofApp) {
+                $0.int64("app", job.app)
+                $0.int64("after", job.after)
+                $0.int64("through", job.through)
+                $0.int64("limit", Int64(FanOutStore.revokedMax))
+            }
+        }
+        return Query(RevocationSQL.ofWatch) {
+            $0.int64("watch", watch)
+            $0.int64("limit", Int64(FanOutStore.revokedMax))
+        }
+    }
+
+    /// A group of devices that hear the same.
+    private struct GroupKey: Hashable, Comparable {
+        let watch: WatchID
+        let provider: Provider
+
+        static func < (left: GroupKey, right: GroupKey) -> Bool {
+            (left.watch, left.provider.rawValue) < (right.watch, right.provider.rawValue)
+        }
+    }
+
+    /// Removes the subscriptions, writes their notices, and commits.
+    mutating func write(in transaction: PostgresTransaction) async throws(PostgresError) -> FanOutReply {
+        let ended = found.filter { !kept.contains($0.id) }
+        let notices = notices(of: ended)
+        let writes = notices.writes(.revocation, format: order.format, now: now)
+        var queries = writes
+        if !ended.isEmpty {
+            queries.append(Query(FanOutSQL.remove) { $0.int64Array("subscriptions", ended.map(\.id)) })
+        }
+        if let job {
+            queries.append(
+                found.last.map { last in
+                    Query(RevocationSQL.advance) {
+                        $0.int64("job", job.id)
+                        $0.int64("after", last.id)
+                    }
+                } ?? Query(RevocationSQL.end) { $0.int64("job", job.id) })
+        }
+        let answers = try await transaction.runAndCommit(queries)
+        let ready = writes.isEmpty ? [] : try answers[writes.count - 1].map(ReadyRoute.init)
+        return .told(messages: notices.count, subscriptions: ended.count, ready: ready)
+    }
+
+    private func notices(of ended: [Subscription]) -> [GatewayMessage] {
+        let told = ended.filter { !$0.isRetired }
+        let groups = Dictionary(grouping: told) { GroupKey(watch: $0.watch, provider: $0.provider) }
+        return groups.sorted { $0.key < $1.key }.compactMap { key, members in
+            let first = members[0]
+            let group = RevocationGroup(
+                address: WakeUpAddress(app: job?.slug ?? first.slug, path: first.path), settings: first.settings,
+                provider: key.provider, reason: reason)
+            return contents.revocation(group).map { content in
+                GatewayMessage(
+                    content, app: first.app, audience: Audience(.revoked(key.watch)),
+                    members: members.map(\.member).sorted { $0.id < $1.id }, parcelMembersMax: order.parcelMembersMax)
+            }
+        }
+    }
+}
+
+extension Query {
+    /// Orders the end of a watch's subscriptions, because its node has become too heavy.
+    init(revoking watch: WatchSnapshot) {
+        self.init(RevocationSQL.revokeWatch) {
+            $0.int64("app", watch.app.value)
+            $0.int64("watch", watch.id.value)
+            $0.int16("reason", RevocationReason.tooBig.rawValue)
+            $0.text("slug", watch.address.app)
+        }
+    }
+
+    /// Orders the end of all subscriptions of an app, or a look at each of them.
+    init(revoking app: AppID, _ reason: RevocationReason) {
+        self.init(RevocationSQL.revokeApp) {
+            $0.int64("app", app.value)
+            $0.int16("reason", reason.rawValue)
+        }
+    }
+}

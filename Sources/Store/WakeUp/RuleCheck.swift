@@ -1,0 +1,89 @@
+import Basis
+import Expressions
+import JSON
+import Model
+import Postgres
+import Synchronization
+import WakeUpRules
+
+/// The read rules of apps, parsed. A revision of an app's rules never changes.
+final class RuleCache: Sendable {
+    private static let appsMax = 1_000
+    private let known = Mutex<[Int64: (revision: Int64, rules: ReadRules)]>([:])  // lookup only
+
+    func rules(_ app: Int64, revision: Int64) -> ReadRules? {
+        known.withLock { known in known[app].flatMap { $0.revision == revision ? $0.rules : nil } }
+    }
+
+    /// - Parameter source: rules that can't be read let nobody in.
+    func store(_ source: String, _ app: Int64, revision: Int64) -> ReadRules {
+        let value = try? JSONReader.read(Array(source.utf8), limits: .trusted)
+        let rules = value.flatMap { try? ReadRules.read($0) } ?? .none
+        known.withLock { known in
+            if known.count >= Self.appsMax { known = [:] }
+            known[app] = (revision, rules)
+        }
+        return rules
+    }
+}
+
+/// Asks an app's read rules about several subscriptions at once.
+struct RuleCheck: Sendable {
+    let app: Int64
+    let rules: ReadRules
+    let now: WallInstant
+
+    struct Subject: Sendable {
+        let path: NodePath
+        /// The claims of the user who subscribed, as JSON; nil: there was none.
+        let claims: [UInt8]?
+    }
+
+    /// Returns for each subject whether it may read its path. All the data that the rules look up is read at once.
+    func mayRead(_ subjects: [Subject], in transaction: PostgresTransaction) async throws(PostgresError) -> [Bool] {
+        let asked = subjects.map {
+            (keys: $0.path.keys, auth: $0.claims.flatMap { try? JSONReader.read($0, limits: .trusted) })
+        }
+        var paths: Set<NodePath> = []  // lookup only
+        for subject in asked {
+            // Claims may be any text. At a path that can't be in a tree there is nothing.
+            for keys in rules.lookups(at: subject.keys, auth: subject.auth, now: now) {
+                if let path = try? NodePath(keys) { paths.insert(path) }
+            }
+        }
+        let ordered = paths.sorted()
+        var values: [NodePath: RuleValue] = [:]  // lookup only
+        if !ordered.isEmpty {
+            let read = try await transaction.run(Query(reading: ordered, app: app)).map(RuleValue.init)
+            for (path, value) in zip(ordered, read) { values[path] = value }
+        }
+        return asked.map { subject in
+            rules.mayRead(subject.keys, auth: subject.auth, now: now) { keys in
+                (try? NodePath(keys)).flatMap { values[$0] } ?? .null
+            }
+        }
+    }
+}
+
+extension Query {
+    /// The values at paths, in their order.
+    init(reading paths: [NodePath], app: Int64) {
+        self.init(AccessSQL.values) {
+            $0.int64("app", app)
+            $0.textArray("paths", paths.map(\.text))
+            $0.textArray("prefixes", paths.map(\.prefix))
+            $0.textArray("ends", paths.map(\.end))
+        }
+    }
+}
+
+extension RuleValue {
+    init(_ row: inout Row) throws(PostgresError) {
+        let (value, hasChildren) = (try row.textOrNil(), try row.bool())
+        guard let value else {
+            self = hasChildren ? .structure : .null
+            return
+        }
+        self = (try? JSONReader.read(Array(value.utf8), limits: .trusted)).map { RuleValue($0) } ?? .null
+    }
+}

@@ -1,0 +1,120 @@
+import Model
+import Postgres
+import WakeUpRules
+
+/// Subscriptions to watches. They run under `PlannerSQL.throughKeys`.
+enum SubscriptionSQL {
+    /// The live registrations that hold a token, as each provider reads it, with their kinds.
+    static let holders = Statement(
+        "subscription_holders",
+        """
+        SELECT r.id, r.provider, r.kind
+        FROM unnest(:providers, :tokens) AS input (provider, token) \(RegistrationSQL.holding)
+        """)
+
+    /// Makes a registration of a token that none holds, unless another session does so, or one exists that is retired.
+    static let addRegistration = Statement(
+        "subscription_add_registration",
+        """
+        WITH made AS (
+            INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
+            SELECT :app, id, provider, \(TokenKind.wakeUp.sql), :installation, :token FROM routes
+            WHERE app_id = :app AND provider = :provider AND environment = :environment AND topic = ''
+            ON CONFLICT DO NOTHING RETURNING id
+        )
+        INSERT INTO registration_pulse (registration_id, registered_at)
+        SELECT id, clock_timestamp() FROM made RETURNING registration_id
+        """)
+
+    /// Revives the registration of a token that only subscriptions named, after a provider's verdict retired it.
+    static let reviveRegistration = Statement(
+        "subscription_revive_registration",
+        """
+        UPDATE registrations SET state = \(RegistrationState.active.sql), generation = generation + 1
+        WHERE app_id = :app AND installation = :installation AND kind = \(TokenKind.wakeUp.sql)
+            AND state = \(RegistrationState.retired.sql)
+        RETURNING id
+        """)
+
+    /// Whether wake-up is on, and stays on until the transaction ends. Switching it off waits for this, and then ends the
+    /// new subscription too.
+    static let isEnabled = Statement(
+        "subscription_is_enabled",
+        """
+        SELECT deleted_at IS NULL AND coalesce((settings -> 'wakeup' ->> 'enabled')::boolean, false)
+        FROM apps WHERE id = :app FOR SHARE
+        """)
+
+    /// The watch of a path, kept from being removed until the transaction ends.
+    static let watch = Statement(
+        "subscription_watch",
+        """
+        SELECT id, weight_bytes, weight_leaves, wants_value, wants_children
+        FROM watches WHERE app_id = :app AND path = :path FOR KEY SHARE
+        """)
+
+    /// Makes a watch, with the weight of its node, unless that is too large. The app's tree must be locked, so that no
+    /// write comes between.
+    static let addWatch = Statement(
+        "subscription_add_watch",
+        """
+        INSERT INTO watches (app_id, path, weight_bytes, weight_leaves)
+        SELECT :app, :path, coalesce(sum(octet_length(leaf.path) + octet_length(leaf.value)), 0), count(*)
+        FROM (
+            SELECT path, value FROM nodes WHERE app_id = :app AND path = :path
+            UNION ALL
+            (SELECT path, value FROM nodes WHERE app_id = :app AND path > :prefix AND path < :end
+                ORDER BY app_id, path LIMIT :leaves_max + 1)
+        ) AS leaf
+        HAVING count(*) <= :leaves_max
+            AND coalesce(sum(octet_length(leaf.path) + octet_length(leaf.value)), 0) <= :bytes_max
+        ON CONFLICT DO NOTHING
+        """)
+
+    /// Notes that a subscription asks for data that no other asked for. Which children changed before is not known.
+    static let want = Statement(
+        "subscription_want",
+        """
+        UPDATE watches SET wants_value = wants_value OR :value,
+            overflow_seq = CASE WHEN :children AND NOT wants_children THEN seq ELSE overflow_seq END,
+            wants_children = wants_children OR :children
+        WHERE id = :watch
+        """)
+
+    static let count = Statement(
+        "subscription_count",
+        """
+        SELECT count(*) FROM (
+            SELECT FROM subscriptions WHERE registration_id = :registration AND watch_id <> :watch LIMIT :limit) AS own
+        """)
+
+    /// Adds or refreshes a subscription. A refresh keeps what it was told. Returns its id.
+    static let add = Statement(
+        "subscription_add",
+        """
+        WITH made AS (
+            INSERT INTO subscriptions AS known (app_id, watch_id, registration_id, version, mode, user_id, claims,
+                expires_at)
+            VALUES (:app, :watch, :registration, 1, :mode, :user, :claims,
+                clock_timestamp() + :lifetime_us * interval '1 microsecond')
+            ON CONFLICT (watch_id, registration_id) WHERE version = 1 DO UPDATE SET mode = excluded.mode,
+                user_id = excluded.user_id, claims = excluded.claims, expires_at = excluded.expires_at
+            RETURNING id
+        )
+        INSERT INTO subscription_progress (subscription_id, sent_seq)
+        SELECT made.id, w.seq FROM made JOIN watches w ON w.id = :watch
+        ON CONFLICT DO NOTHING
+        """)
+
+    /// The subscription of a registration to a path, and the user that made it.
+    static let find = Statement(
+        "subscription_find",
+        """
+        SELECT s.id, s.user_id
+        FROM watches w JOIN subscriptions s
+            ON s.watch_id = w.id AND s.registration_id = :registration AND s.version = 1
+        WHERE w.app_id = :app AND w.path = :path
+        """)
+
+    static let remove = Statement("subscription_remove", "DELETE FROM subscriptions WHERE id = ANY (:subscriptions)")
+}

@@ -1,0 +1,244 @@
+import Basis
+import Model
+import Postgres
+import ProviderInterface
+import Providers
+import WakeUpRules
+
+/// The subscriptions of devices to watched paths.
+package struct SubscriptionStore: Sendable {
+    let pool: PostgresPool
+
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// The most subscriptions of one device.
+    package static let perDeviceMax: Int64 = 1_000
+
+    /// A request of a device that has no API key.
+    package struct Request: Equatable, Sendable {
+        package var app: AppID
+        package var path: NodePath
+        /// The device's token, as its provider's library gave it to the app.
+        package var token: String
+        /// A name for the token's registration, if it has none: the same for the same token, and one that reveals
+        /// nothing of it.
+        package var installation: String
+        package var mode: WakeUpMode
+        /// The user whose token came with the request; empty: nobody.
+        package var user = ""
+        /// The claims of that token, as JSON; nil: there was none.
+        package var claims: [UInt8]?
+        package var lifetime: Duration
+        package var weightBytesMax: Int64
+        package var weightLeavesMax: Int64
+
+        package init(
+            app: AppID, path: NodePath, token: String, installation: String, mode: WakeUpMode, lifetime: Duration,
+            weightBytesMax: Int64, weightLeavesMax: Int64
+        ) {
+            (self.app, self.path, self.token, self.installation) = (app, path, token, installation)
+            (self.mode, self.lifetime) = (mode, lifetime)
+            (self.weightBytesMax, self.weightLeavesMax) = (weightBytesMax, weightLeavesMax)
+        }
+    }
+
+    package enum Reply: Equatable, Sendable {
+        case subscribed
+        /// Wake-up was switched off a moment ago, or the app is gone.
+        case disabled
+        /// No provider reads the text as a token, or a registration holds it that wake-ups can't reach.
+        case unusableToken
+        /// The node weighs more than the app's settings allow.
+        case tooBig
+        /// The device has as many subscriptions as it may have.
+        case tooMany
+    }
+
+    /// Adds a subscription, or refreshes it. Committed when this returns `.subscribed`.
+    ///
+    /// A token that a registration holds stays with it. Any other gets a registration of its own, which no message but a
+    /// wake-up reaches.
+    package func subscribe(_ request: Request) async throws(StoreFault) -> Reply {
+        try await translating { () throws(PostgresError) in
+            let registration: Int64
+            switch try await holder(of: request.token, app: request.app) {
+            case .found(let id): registration = id
+            case .unusable: return .unusableToken
+            case .none(let provider, let token):
+                guard let id = try await adopt(provider, token, request) else { return .unusableToken }
+                registration = id
+            }
+            return try await add(request, registration)
+        }
+    }
+
+    /// Removes a device's subscription, if there is one.
+    ///
+    /// - Returns: false if another user made it.
+    package func unsubscribe(
+        app: AppID, path: NodePath, token: String, user: String
+    ) async throws(StoreFault) -> Bool {
+        try await translating { () throws(PostgresError) in
+            guard case .found(let registration) = try await holder(of: token, app: app) else { return true }
+            let find = Query(SubscriptionSQL.find) {
+                $0.int64("app", app.value)
+                $0.text("path", path.text)
+                $0.int64("registration", registration)
+            }
+            let known = try await pool.run([Query(PlannerSQL.throughKeys), find], transaction: .init())[1]
+                .first { row throws(PostgresError) in (id: try row.int64(), user: try row.text()) }
+            guard let known else { return true }
+            guard known.user.hasSameBytes(as: user) else { return false }
+            let remove = Query(SubscriptionSQL.remove) { $0.int64Array("subscriptions", [known.id]) }
+            _ = try await pool.run([Query(PlannerSQL.throughKeys), remove], transaction: .init())
+            return true
+        }
+    }
+
+    private enum Holder {
+        case found(Int64)
+        case none(any PushProvider, DeviceToken)
+        case unusable
+    }
+
+    /// Finds the live registration that holds a token.
+    ///
+    /// A text may be a token of several providers. A registration decides; without one it is a token of the provider
+    /// that takes unknown subscribers.
+    private func holder(of text: String, app: AppID) async throws(PostgresError) -> Holder {
+        var readings: [(provider: any PushProvider, token: DeviceToken)] = []
+        for provider in PushProviders.offered {
+            if let token = try? provider.readToken(text) { readings.append((provider, token)) }
+        }
+        guard !readings.isEmpty else { return .unusable }
+        let query = Query(SubscriptionSQL.holders) {
+            $0.int64("app", app.value)
+            $0.int16Array("providers", readings.map(\.provider.id.rawValue))
+            $0.bytesArray("tokens", readings.map(\.token.bytes))
+        }
+        let rows = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init(isReadOnly: true))[1]
+        let held = try rows.map { row throws(PostgresError) in
+            (id: try row.int64(), provider: try row.stored() as Provider, kind: try row.stored() as TokenKind)
+        }
+        let reachable = held.first { holder in
+            let kinds = PushProviders.offered(holder.provider)?.tokenKinds(of: .background) ?? []
+            return holder.kind == .wakeUp || kinds.contains(holder.kind)
+        }
+        if let reachable { return .found(reachable.id) }
+        guard held.isEmpty, let unknown = readings.first(where: \.provider.takesUnknownSubscribers) else {
+            return .unusable
+        }
+        return .none(unknown.provider, unknown.token)
+    }
+
+    /// Makes a registration of a token that none holds. Returns nil if another session always comes before.
+    private func adopt(
+        _ provider: any PushProvider, _ token: DeviceToken, _ request: Request
+    ) async throws(PostgresError) -> Int64? {
+        var route = Parameters()
+        route.int64("app", request.app.value)
+        route.int16("provider", provider.id.rawValue)
+        route.int16("environment", provider.environments[0].rawValue)
+        var naming = Parameters()
+        naming.int64("app", request.app.value)
+        naming.text("installation", request.installation)
+        var adding = route
+        adding.text("installation", request.installation)
+        adding.bytes("token", token.bytes)
+        var topic = route
+        topic.text("topic", "")
+        for _ in 0..<RegistryStore.singleTriesMax {
+            let made = try await pool.run(
+                [Query(AppSQL.addRoute, topic), Query(SubscriptionSQL.addRegistration, adding)])[1].first(Int64.init)
+            if let made { return made }
+            if case .found(let id) = try await holder(of: request.token, app: request.app) { return id }
+            do throws(PostgresError) {
+                let revived = try await pool.run([Query(SubscriptionSQL.reviveRegistration, naming)])[0]
+                if let id = try revived.first(Int64.init) { return id }
+            } catch { guard error.sqlState == .uniqueViolation else { throw error } }
+        }
+        return nil
+    }
+
+    private struct Watch {
+        let id: Int64
+        let weightBytes: Int64
+        let weightLeaves: Int64
+        let wantsValue: Bool
+        let wantsChildren: Bool
+
+        init(_ row: inout Row) throws(PostgresError) {
+            id = try row.int64()
+            (weightBytes, weightLeaves) = (try row.int64(), try row.int64())
+            (wantsValue, wantsChildren) = (try row.bool(), try row.bool())
+        }
+    }
+
+    private func add(_ request: Request, _ registration: Int64) async throws(PostgresError) -> Reply {
+        let pool = pool
+        return try await pool.retryingConflicts { () throws(PostgresError) in
+            try await pool.transaction { transaction throws(PostgresError) -> Reply in
+                let find = Query(SubscriptionSQL.watch) {
+                    $0.int64("app", request.app.value)
+                    $0.text("path", request.path.text)
+                }
+                let isEnabled = Query(SubscriptionSQL.isEnabled) { $0.int64("app", request.app.value) }
+                let answers = try await transaction.run([Query(PlannerSQL.throughKeys), isEnabled, find])
+                guard try answers[1].first(Bool.init) == true else {
+                    await transaction.abandon()
+                    return .disabled
+                }
+                var found = try answers[2].first(Watch.init)
+                if found == nil {
+                    let lock = Query(NodeSQL.lock) { $0.int64("app", request.app.value) }
+                    let make = Query(SubscriptionSQL.addWatch) {
+                        $0.subtree(request.path, of: request.app)
+                        $0.int64("leaves_max", request.weightLeavesMax)
+                        $0.int64("bytes_max", request.weightBytesMax)
+                    }
+                    found = try await transaction.run([lock, make, find])[2].first(Watch.init)
+                }
+                guard let watch = found, watch.weightBytes <= request.weightBytesMax,
+                    watch.weightLeaves <= request.weightLeavesMax
+                else {
+                    await transaction.abandon()
+                    return .tooBig
+                }
+                let count = Query(SubscriptionSQL.count) {
+                    $0.int64("registration", registration)
+                    $0.int64("watch", watch.id)
+                    $0.int64("limit", Self.perDeviceMax)
+                }
+                guard try await transaction.run(count).one(Int64.init) < Self.perDeviceMax else {
+                    await transaction.abandon()
+                    return .tooMany
+                }
+                _ = try await transaction.runAndCommit(writes(request, watch, registration))
+                return .subscribed
+            }
+        }
+    }
+
+    private func writes(_ request: Request, _ watch: Watch, _ registration: Int64) -> [Query] {
+        let (value, children) = (request.mode == .value, request.mode == .childEvent)
+        var queries: [Query] = []
+        if value && !watch.wantsValue || children && !watch.wantsChildren {
+            queries.append(
+                Query(SubscriptionSQL.want) {
+                    $0.bool("value", value)
+                    $0.bool("children", children)
+                    $0.int64("watch", watch.id)
+                })
+        }
+        let add = Query(SubscriptionSQL.add) {
+            $0.int64("app", request.app.value)
+            $0.int64("watch", watch.id)
+            $0.int64("registration", registration)
+            $0.int16("mode", request.mode.rawValue)
+            $0.text("user", request.user)
+            $0.json("claims", request.claims)
+            $0.int64("lifetime_us", request.lifetime.wholeMicroseconds)
+        }
+        return queries + [add]
+    }
+}

@@ -1,0 +1,126 @@
+import Basis
+import Content
+import Logging
+import Model
+import QueueRules
+import Reactor
+import Store
+import Synchronization
+
+/// Tells subscriptions what changed at their paths, until no watch is due.
+///
+/// Any number of fan-outs run beside each other: the database gives each watch to one of them. The second one of a
+/// process starts when the first finds more than one turn of work, so a small fan-out need not wait for a large one.
+package final class FanOutService: Sendable {
+    private static let workers = 2
+    /// The subscriptions of one transaction: as many as a planner's slice has members.
+    private static let subscriptionsMax = 20_000
+    /// In case a signal was lost.
+    private static let pollEvery: Duration = .seconds(1)
+
+    private let store: FanOutStore
+    private let order: FanOutOrder
+    private let steps: (any StepListener)?
+    private let log: Logger
+    /// Called after each commit with the routes that have new parcels.
+    private let parcelsWait: @Sendable ([ReadyRoute]) async -> Void
+    private let signals = (0..<workers).map { _ in CoalescingSignal() }
+    private let alarm = Mutex<MonotonicInstant?>(nil)
+
+    package init(
+        store: FanOutStore, parcelMembersMax: Int, steps: (any StepListener)?, log: Logger,
+        parcelsWait: @escaping @Sendable ([ReadyRoute]) async -> Void
+    ) {
+        (self.store, self.steps, self.log, self.parcelsWait) = (store, steps, log, parcelsWait)
+        order = FanOutOrder(
+            subscriptionsMax: Self.subscriptionsMax, parcelMembersMax: parcelMembersMax, format: StoredContent.format)
+    }
+
+    /// Watched nodes have changed.
+    package func notify() { signals[0].notify() }
+
+    /// Makes `run` return when the transactions under way are done.
+    package func stop() {
+        for signal in signals { signal.remove() }
+    }
+
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for place in signals.indices { group.addTask { await self.work(place) } }
+            group.addTask { await self.revoke() }
+            group.addTask {
+                while !Task.isCancelled {
+                    self.notify()
+                    try? await Task.sleep(for: Self.pollEvery)
+                }
+            }
+            for _ in signals { await group.next() }
+            group.cancelAll()
+        }
+    }
+
+    /// Ends subscriptions that have expired or were revoked, at least once a second.
+    private func revoke() async {
+        while !Task.isCancelled {
+            do {
+                let reply = try await store.revoke(order, contents: WakeUpContents.all)
+                if case .nothing = reply {
+                    try? await Task.sleep(for: Self.pollEvery)
+                } else if !reply.ready.isEmpty {
+                    await parcelsWait(reply.ready)
+                }
+            } catch {
+                log.warning("Database failure: revocations delayed", metadata: ["fault": "\(error)"])
+                try? await Task.sleep(for: Self.pollEvery)
+            }
+        }
+    }
+
+    private func work(_ place: Int) async {
+        for await _ in signals[place].signals {
+            var turns = 0
+            while !Task.isCancelled, await fanOut() {
+                turns += 1
+                if turns == 1, place + 1 < signals.count { signals[place + 1].notify() }
+            }
+        }
+    }
+
+    /// Returns true if there may be more. After a fault, the regular notification tries again.
+    private func fanOut() async -> Bool {
+        do {
+            switch try await store.fanOut(order, contents: WakeUpContents.all) {
+            case .told(_, let subscriptions, let ready):
+                steps?.reached(.fanOutCommitted)
+                if !ready.isEmpty { await parcelsWait(ready) }
+                log.debug("Subscriptions were told of changes", metadata: ["subscriptions": "\(subscriptions)"])
+                return true
+            case .nothing:
+                if let wait = try await store.nextDue() { wake(after: wait) }
+                return false
+            }
+        } catch {
+            log.warning("Database failure: wake-ups delayed", metadata: ["fault": "\(error)"])
+            return false
+        }
+    }
+
+    /// Notifies once a watch falls due. One alarm is enough: it looks for the next one.
+    private func wake(after wait: Duration) {
+        let instant = Clocks.monotonicNow() + wait
+        let isSooner = alarm.withLock { alarm in
+            guard alarm.map({ instant < $0 }) ?? true else { return false }
+            alarm = instant
+            return true
+        }
+        guard isSooner, wait < Self.pollEvery else {
+            if isSooner { alarm.withLock { $0 = nil } }
+            return
+        }
+        Task {
+            try? await Task.sleep(for: wait)
+            alarm.withLock { if $0 == instant { $0 = nil } }
+            notify()
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import GroupCommit
+import Model
+import Signing
+import Store
+import Synchronization
+import WakeUpRules
+
+/// Carries out writes to data trees: those of one app one after the other, in few transactions.
+///
+/// Writes that arrive while a transaction is under way form the next group. None waits for a group to fill.
+package struct NodeWriter: Sendable {
+    private static let groupMax = 200
+
+    private struct Operation: Sendable {
+        let write: TreeWrite
+        let policy: NodeStore.WritePolicy
+        let number: Int
+    }
+
+    private final class Count: Sendable {
+        private let last = Atomic<Int>(0)
+        func next() -> Int { last.add(1, ordering: .relaxed).newValue }
+    }
+
+    private let count = Count()
+    private let committer: GroupCommitter<Operation, Result<NodeStore.WriteReply, StoreFault>>
+
+    /// - Parameter raised: called after a commit that raised watches.
+    package init(store: NodeStore, steps: (any StepListener)?, raised: @escaping @Sendable () -> Void) {
+        committer = GroupCommitter(
+            settings: GroupCommitSettings(batchMax: Self.groupMax, appCommitsMax: 1), refusal: .failure(.unavailable),
+            // Writes have nothing in common that the transaction could not put in order.
+            subject: { OperationSubject(firstKey: $0.number, secondKey: $0.number, isTimed: false) },
+            transaction: { operations, app in
+                var replies: [Result<NodeStore.WriteReply, StoreFault>] = []
+                for group in Self.groups(of: operations) {
+                    let result = await store.write(
+                        group.map(\.write), app: app, group[group.count - 1].policy, sha256: Hashes.sha256)
+                    if result.raisedAny { raised() }
+                    if result.replies.contains(.success(.written)) { steps?.reached(.nodeCommitted) }
+                    replies += result.replies
+                }
+                return replies
+            })
+    }
+
+    /// Carries out one write. It is committed when this returns `.written`.
+    package func write(
+        _ write: TreeWrite, app: AppID, _ policy: NodeStore.WritePolicy
+    ) async throws(StoreFault) -> NodeStore.WriteReply {
+        try await committer.commit(Operation(write: write, policy: policy, number: count.next()), app: app).get()
+    }
+
+    /// Splits operations into groups, in their order, that write as many leaves as one transaction may.
+    private static func groups(of operations: [Operation]) -> [[Operation]] {
+        var groups: [[Operation]] = []
+        var room = 0
+        for operation in operations {
+            if operation.write.leafCount > room || groups.isEmpty {
+                groups.append([])
+                room = NodeLeaves.countMax
+            }
+            room -= operation.write.leafCount
+            groups[groups.count - 1].append(operation)
+        }
+        return groups
+    }
+}

@@ -1,0 +1,18 @@
+import Content
+import Model
+import Store
+
+/// Ends single subscriptions for an operator, each with a notice to its device.
+package struct SubscriptionRevoker: Sendable {
+    private let store: FanOutStore
+
+    /// One subscription makes one parcel of one member.
+    private static let order = FanOutOrder(subscriptionsMax: 1, parcelMembersMax: 1, format: StoredContent.format)
+
+    package init(store: FanOutStore) { self.store = store }
+
+    /// Returns false if the app has no such subscription.
+    package func revoke(_ subscription: SubscriptionID, app: AppID) async throws(StoreFault) -> Bool {
+        try await store.revoke(subscription, app: app, Self.order, contents: WakeUpContents.all) != .nothing
+    }
+}

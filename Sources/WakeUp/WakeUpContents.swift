@@ -1,0 +1,53 @@
+import Content
+import Encodings
+import Model
+import ProviderInterface
+import Providers
+import Reactor
+import Store
+import WakeUpRules
+
+/// Makes the messages of fan-outs and revocations.
+enum WakeUpContents {
+    static let all = FanOutContents(change: { content(for: $0) }, revocation: { notice(for: $0) })
+
+    private static func notice(for group: RevocationGroup) -> FanOutContent? {
+        PushProviders.offered(group.provider).map { provider in
+            let payload = WakeUpShaping.revocation(group.reason, of: group.address)
+            return content(newID(), provider.wakeUp(payload.data, group.settings.apns))
+        }
+    }
+
+    private static func newID() -> MessageID {
+        MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
+    }
+
+    private static func content(_ id: MessageID, _ message: MessageContent) -> FanOutContent {
+        FanOutContent(
+            id: id, content: StoredContent.encode(message), pushType: message.options.pushType,
+            lifetime: message.options.lifetime)
+    }
+
+    /// Returns nil if there is nothing to tell: every change was undone, or the provider is not offered any more.
+    private static func content(for group: FanOutGroup) -> FanOutContent? {
+        guard let provider = PushProviders.offered(group.provider) else { return nil }
+        let id = newID()
+        let presentation = group.watch.settings.apns
+        func message(_ payload: WakeUpPayload) -> MessageContent { provider.wakeUp(payload.data, presentation) }
+        guard let payload = payload(for: group, fits: { (try? provider.compile(message($0), message: id)) != nil })
+        else { return nil }
+        return content(id, message(payload))
+    }
+
+    private static func payload(for group: FanOutGroup, fits: WakeUpShaping.Fits) -> WakeUpPayload? {
+        let watch = group.watch
+        switch group.mode {
+        case .noData: return WakeUpShaping.noData(watch.address)
+        case .value: return WakeUpShaping.value(watch.data, of: watch.address, fits: fits)
+        case .childEvent:
+            let changes = watch.changes(after: group.sentSeq)
+            if let changes, changes.isEmpty { return nil }
+            return WakeUpShaping.childEvent(changes, of: watch.address, fits: fits)
+        }
+    }
+}

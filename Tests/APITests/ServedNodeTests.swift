@@ -1,0 +1,130 @@
+import API
+import JSON
+import Testing
+import WakeUpRules
+
+@Suite("The routes of a data tree")
+struct ServedNodeTests {
+    private struct Step {
+        let method: String
+        let path: String
+        let body: String?
+        let status: Int
+        let answer: String
+
+        init(_ method: String, _ path: String, _ body: String? = nil, _ status: Int = 204, _ answer: String = "") {
+            (self.method, self.path, self.body) = (method, path, body)
+            (self.status, self.answer) = (status, answer)
+        }
+    }
+
+    private static let story: [Step] = [
+        Step("GET", ".json", nil, 200, "null"),
+        Step("PUT", "contacts/bob.json", #"{"phone": "1", "tags": ["a", {}], "none": null, "empty": {}}"#),
+        Step("GET", "contacts/bob.json", nil, 200, #"{"phone":"1","tags":["a",{}]}"#),
+        Step("GET", "contacts/bob/phone.json", nil, 200, #""1""#),
+        Step("GET", ".json", nil, 200, #"{"contacts":{"bob":{"phone":"1","tags":["a",{}]}}}"#),
+        Step("PATCH", "contacts.json", #"{"ann": {"age": 1.50}, "bob": {"phone": "2"}}"#),
+        Step("PATCH", "contacts/bob.json", #"{"mail": "b\/@\u0065xample", "phone": null}"#),
+        Step("GET", "contacts.json", nil, 200, #"{"ann":{"age":1.50},"bob":{"mail":"b/@example"}}"#),
+        Step("GET", "contacts.json?shallow=true", nil, 200, #"{"ann":true,"bob":true}"#),
+        Step("GET", "contacts/ann/age.json?shallow=true", nil, 200, "1.50"),
+        Step("GET", "nobody.json?shallow=true", nil, 200, "null"),
+        // A value gives way to what is written below it, and an object to a value.
+        Step("PUT", "contacts/ann/age/years.json", "3"),
+        Step("GET", "contacts/ann.json", nil, 200, #"{"age":{"years":3}}"#),
+        Step("PUT", "contacts/ann.json", "false"),
+        Step("GET", "contacts.json", nil, 200, #"{"ann":false,"bob":{"mail":"b/@example"}}"#),
+        // Children whose names sort around the slash.
+        Step("PATCH", "sort.json", #"{"a": {"x": 1}, "a-b": 2, "a0": {"y": 3}, "a!": 4}"#),
+        Step("GET", "sort.json?shallow=true", nil, 200, #"{"a!":true,"a-b":true,"a":true,"a0":true}"#),
+        Step("GET", "sort/a.json", nil, 200, #"{"x":1}"#),
+        Step("DELETE", "sort/a.json"), Step("DELETE", "sort/a.json"),
+        Step("GET", "sort.json", nil, 200, #"{"a!":4,"a-b":2,"a0":{"y":3}}"#),
+        Step("PUT", "contacts.json", "null"), Step("PUT", "sort.json", "{}"),
+        Step("GET", ".json", nil, 200, "null"),
+        Step("PUT", ".json", #"{"a%2Fb is no key": {"\u00fcber": 1}}"#),
+        Step("GET", "a%252Fb%20is%20no%20key/%C3%BCber.json", nil, 200, "1"),
+    ]
+
+    @Test("write, read and remove nodes as a tree does")
+    func tree() async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            for step in Self.story {
+                let reply = try await world.call(step.method, "/base/tower/\(step.path)", step.body)
+                #expect(reply.status == step.status, "\(step.method) \(step.path): \(reply.text)")
+                #expect(String(decoding: reply.body, as: UTF8.self) == step.answer, "\(step.method) \(step.path)")
+            }
+        }
+    }
+
+    private static let refusals: [(method: String, path: String, body: String?, code: ProblemCode, pointer: String?)] =
+        [
+            ("PUT", "a//b.json", "1", .malformedPath, nil), ("PUT", "/a.json", "1", .malformedPath, nil),
+            ("PUT", "a%2Fb.json", "1", .malformedPath, nil), ("PUT", "a%01.json", "1", .malformedPath, nil),
+            ("PUT", ".wakeups/a.json", "1", .malformedPath, nil), ("PUT", "$any.json", "1", .malformedPath, nil),
+            ("PUT", "a%.json", "1", .malformedPath, nil), ("PUT", "a", "1", .notFound, nil),
+            ("PUT", String(repeating: "k", count: 769) + ".json", "1", .malformedPath, nil),
+            ("PUT", "a.json", "", .malformedJSON, nil), ("PUT", "a.json", "{", .malformedJSON, nil),
+            ("PUT", "a.json", #"{"a": 1, "a": 2}"#, .duplicateMember, nil),
+            ("PUT", "a.json", #"{"b/c": 1}"#, .invalidValue, nil), ("PUT", "a.json", #"{"": 1}"#, .invalidValue, nil),
+            ("PUT", "a.json", #"{".b": 1}"#, .invalidValue, nil),
+            ("PUT", "a.json", "\"" + String(repeating: "x", count: 65_535) + "\"", .valueTooLong, nil),
+            ("PATCH", "a.json", "1", .wrongType, ""), ("PATCH", "a.json", "null", .wrongType, ""),
+            ("GET", "a.json?shallow=yes", nil, .invalidQuery, nil),
+            ("GET", "a.json?deep=true", nil, .invalidQuery, nil),
+            ("POST", "a.json", "{}", .methodNotAllowed, nil),
+        ]
+
+    @Test("refuse malformed paths, keys and values, and change nothing")
+    func malformed() async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            for (method, path, body, code, pointer) in Self.refusals {
+                try await world.refuse(code, method, "/base/tower/\(path)", body, pointer: pointer)
+            }
+            try await world.refuse(.unknownApp, "PUT", "/base/nowhere/a.json", "1")
+            #expect(try await world.expect(200, "GET", "/base/tower/.json").text.hasSuffix("null"))
+        }
+    }
+
+    @Test("answer a node that is too large by its children alone")
+    func large() async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            let members = (0..<NodeLeaves.countMax).map { #""\#($0)":1"# }.joined(separator: ",")
+            try await world.expect(204, "PUT", "/base/tower/a.json", "{\(members)}")
+            try await world.expect(200, "GET", "/base/tower/.json")
+            try await world.expect(204, "PUT", "/base/tower/b.json", "1")
+            try await world.refuse(.subtreeTooLarge, "GET", "/base/tower/.json")
+            try await world.refuse(.subtreeTooLarge, "DELETE", "/base/tower/.json")
+            try await world.refuse(.subtreeTooLarge, "PUT", "/base/tower/b.json", #"{"more":1,\#(members)}"#)
+            let surface = try await world.expect(200, "GET", "/base/tower/.json?shallow=true")
+            #expect(String(decoding: surface.body, as: UTF8.self) == #"{"a":true,"b":true}"#)
+        }
+    }
+
+    @Test("need a key with the scope nodes, or for reading the consent of the rules")
+    func scope() async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            func key(_ scope: String) async throws -> String? {
+                let made = try await world.expect(
+                    201, "POST", "/v1/apps/tower/keys", #"{"name": "\#(scope)", "scopes": ["\#(scope)"]}"#)
+                return try made.json()["key"]?.string
+            }
+            let (nodes, devices) = (try await key("nodes"), try await key("devices"))
+            #expect(try await world.call("PUT", "/base/tower/a.json", "1", key: nodes).status == 204)
+            #expect(try await world.call("PUT", "/base/tower/a.json", "2", key: devices).status == 403)
+            #expect(try await world.call("DELETE", "/base/tower/a.json", key: nil).status == 401)
+            #expect(try await world.call("GET", "/base/tower/a.json", key: nil).status == 403)
+            #expect(try await world.call("GET", "/base/tower/a.json", key: "a.b.c").status == 401)
+            #expect(try await world.call("PUT", "/base/tower/a.json", "1", key: "a.b.c").status == 401)
+            try await world.expect(204, "PUT", "/v1/apps/tower/rules", #"{"rules": {"a": {".read": "data == 1"}}}"#)
+            #expect(try await world.call("GET", "/base/tower/a.json", key: nil).status == 200)
+            #expect(try await world.call("GET", "/base/tower/.json", key: nil).status == 403)
+            #expect(try await world.call("GET", "/base/tower/a.json", key: nodes).text.hasSuffix("1"))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import JSON
+import TestSupport
+import Testing
+
+extension Journeys {
+    /// The calls of the described service's documents, in their order, with only host, app and token replaced.
+    @Suite("The wake-up calls of the described service")
+    struct WakeUpSeedTests {
+        private static let token = "live-wakeup-0000000000000000"
+        private static let path = "/base/garden/.wakeup/some/webcom/path"
+        private static let node = "/base/garden/some/webcom/path.json"
+
+        @Test("subscribe a device without a key, wake it when data changes, and end that")
+        func noData() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.enableWakeUp(gateway)
+                let subscribe = "\(Self.path)?id=\(Self.token)"
+                try await gateway.api.expect(204, "PUT", subscribe, isAnonymous: true)
+                try await gateway.api.expect(204, "PUT", subscribe, isAnonymous: true)
+                try await gateway.api.expect(204, "PUT", Self.node, #"{"a": "b"}"#)
+                let first = try await world.google.wakeUps(of: Self.token, count: 1)
+                #expect(first == [["t": "noData", "app": "garden", "sp": "/some/webcom/path"]])
+                let message = try await world.google.messages(to: Self.token)[0]
+                #expect(message["android"]?.object?["priority"] == "HIGH")
+                #expect(message["notification"] == nil)
+                // The same data again is no update.
+                try await gateway.api.expect(204, "PUT", Self.node, #"{"a": "b"}"#)
+                try await gateway.api.expect(204, "PUT", "/base/garden/some/webcom/path/below/it.json", "1")
+                let second = try await world.google.wakeUps(of: Self.token, count: 2)
+                #expect(second.count == 2)
+                try await gateway.api.expect(204, "DELETE", subscribe, isAnonymous: true)
+                try await gateway.api.expect(204, "DELETE", subscribe, isAnonymous: true)
+                try await gateway.api.expect(204, "PUT", Self.node, "1")
+                try await eventually("the change to be passed on to nobody") {
+                    try await world.database { try await $0.number("SELECT count(*) FROM due_watches") == 0 }
+                }
+                #expect(try await world.google.messages(to: Self.token).count == 2)
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("send the node's value, or the children that were added, removed and changed")
+        func data() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.enableWakeUp(gateway)
+                let (value, children) = ("live-value-0000000000000000", "live-children-0000000000000000")
+                try await gateway.api.expect(204, "PUT", Self.node, #"{"old": 1, "kept": 2, "gone": {"x": 3}}"#)
+                try await gateway.api.expect(204, "PUT", "\(Self.path)?id=\(value)&mode=value", isAnonymous: true)
+                try await gateway.api.expect(
+                    204, "PUT", "\(Self.path)?id=\(children)&mode=childEvent", isAnonymous: true)
+                try await gateway.api.expect(
+                    204, "PATCH", Self.node, #"{"old": {"y": 4}, "gone": null, "new": "é"}"#)
+                #expect(
+                    try await world.google.wakeUps(of: value, count: 1) == [
+                        [
+                            "s": "OK", "t": "value", "app": "garden", "sp": "/some/webcom/path",
+                            "d": #"{"kept":2,"new":"é","old":{"y":4}}"#,
+                        ]
+                    ])
+                #expect(
+                    try await world.google.wakeUps(of: children, count: 1) == [
+                        [
+                            "s": "OK", "t": "childEvent", "app": "garden", "sp": "/some/webcom/path",
+                            "added": #"{"new":"é"}"#, "removed": #"["gone"]"#, "changed": #"{"old":{"y":4}}"#,
+                        ]
+                    ])
+                try await gateway.api.expect(204, "DELETE", Self.node)
+                let last = try await world.google.wakeUps(of: value, count: 2)[1]
+                #expect(last["d"] == "null")
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
+
+extension World {
+    /// Creates the app with a credential for FCM, switches wake-up on, and lets everybody read.
+    fileprivate func enableWakeUp(_ gateway: Gateway) async throws {
+        try await fill(.garden, [], through: gateway)
+        try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", google.credential)
+        try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", #"{"wakeup": {"enabled": true, "gather_ms": 0}}"#)
+        try await gateway.api.expect(204, "PUT", "/v1/apps/garden/rules", #"{"rules": {".read": true}}"#)
+    }
+}
+
+extension GoogleStandIn {
+    /// The data maps that a token received, in their order, once there are as many.
+    func wakeUps(of token: String, count: Int) async throws -> [[String: String]] {
+        try await eventually("\(count) wake-ups") { try await messages(to: token).count >= count }
+        return try await messages(to: token).map { message in
+            let members = message["data"]?.object?.members ?? []
+            return Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.value.string ?? "not a string") })
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import Basis
+import Encodings
+import JSON
+import Model
+import Postgres
+import QueueRules
+import Reactor
+import Signing
+import Store
+import Testing
+import WakeUpRules
+
+@Suite("A change of a path that has subscriptions")
+struct FanOutTests {
+    @Test("reaches those at, above and below it once, and none beside it")
+    func reach() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("root", "/")
+            try await world.subscribe("node", "/a/b")
+            try await world.subscribe("below", "/a/b/c")
+            try await world.subscribe("beside", "/a/b-")
+            try await world.put("/a/b", #"{"c": 1}"#)
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["below: changed", "node: changed", "root: changed"])
+            try await world.receive()
+            try await world.put("/a/b", #"{"c": 1}"#)
+            #expect(try await world.fanOut() == 0)
+            try await world.put("/a/b/d", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["node: changed", "root: changed"])
+            #expect(try await world.dueWatches() == 0)
+        }
+    }
+
+    @Test("waits for their push under way, and is merged into the next one")
+    func merging() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("value", "/a", .value)
+            try await world.subscribe("children", "/a", .childEvent)
+            try await world.put("/a", #"{"x": 1}"#)
+            try await world.fanOut()
+            let first = ["children: +x", #"value: {"x":1}"#]
+            #expect(try await world.waiting() == first)
+            try await world.put("/a/x", "2")
+            try await world.put("/a/y", "1")
+            try await world.put("/a/z", "1")
+            try await world.put("/a/z", "null")
+            #expect(try await world.fanOut() == 0)
+            #expect(try await world.waiting() == first)
+            #expect(try await world.dueWatches() == 1)
+            try await world.receive()
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["children: +y ~x", #"value: {"x":2,"y":1}"#])
+            try await world.receive()
+            #expect(try await world.fanOut() == 0)
+            #expect(try await world.dueWatches() == 0)
+        }
+    }
+
+    @Test("reaches none that was made later, and not twice one that was refreshed")
+    func start() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("early", "/a", .childEvent)
+            try await world.put("/a/x", "1")
+            try await world.subscribe("late", "/a", .childEvent)
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["early: +x"])
+            try await world.receive()
+            try await world.put("/a/y", "1")
+            #expect(try await world.subscribe("late", "/a", .childEvent) == .subscribed)
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["early: +y", "late: +y"])
+        }
+    }
+
+    @Test("names no child to one that asks for children only now")
+    func overflow() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("device", "/a", .value)
+            try await world.put("/a/x", "1")
+            try await world.subscribe("device", "/a", .childEvent)
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["device: too big"])
+        }
+    }
+
+    @Test("names no child once after a push about children was discarded")
+    func discarded() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("device", "/a", .childEvent)
+            for child in ["x", "y", "z"] {
+                try await world.put("/a/\(child)", "1")
+                try await world.fanOut()
+                #expect(try await world.waiting() == ["device: " + (child == "y" ? "too big" : "+\(child)")])
+                try await world.receive(
+                    as: child == "x" ? TerminalStatus(.gaveUp, "retries_exhausted") : TerminalStatus(.accepted))
+            }
+        }
+    }
+
+    @Test("reaches each of many once, slice by slice")
+    func slices() async throws {
+        try await withFanOuts { world in
+            for number in 10..<30 { try await world.subscribe("device-\(number)", "/a", .childEvent) }
+            try await world.put("/a/x", "1")
+            #expect(try await world.fanOut(subscriptionsMax: 7) == 3)
+            let all = (10..<30).map { "device-\($0): +x" }
+            #expect(try await world.waiting() == all)
+            #expect(try await world.dueWatches() == 0)
+            try await world.put("/a/y", "1")
+            #expect(try await world.fanOut(subscriptionsMax: 7) == 0)
+            #expect(try await world.dueWatches() == 1)
+            try await world.receive()
+            #expect(try await world.fanOut(subscriptionsMax: 7) == 3)
+            #expect(try await world.waiting() == (10..<30).map { "device-\($0): +y" })
+        }
+    }
+
+    @Test("reaches none that ended, expired, or whose token is retired")
+    func ends() async throws {
+        try await withFanOuts { world in
+            for device in ["kept", "left", "gone", "asleep"] { try await world.subscribe(device, "/a") }
+            try await world.subscribe("expired", "/a", lifetime: .seconds(3_600))
+            #expect(try await world.unsubscribe("left", "/a"))
+            #expect(try await world.unsubscribe("left", "/a"), "there is none any more")
+            _ = try await world.world.stores.registry.removeDevice(app: world.world.app, installation: "gone")
+            try await world.world.pool.script("UPDATE registrations SET state = 3 WHERE installation = 'asleep'")
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["kept: changed"])
+            #expect(try await world.dueWatches() == 0)
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 3)
+            #expect(try await world.world.number("SELECT count(*) FROM subscription_progress") == 3)
+            try await world.receive()
+            // A new subscription shows that the token is alive.
+            #expect(try await world.subscribe("asleep", "/a") == .subscribed)
+            try await world.put("/a", "2")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["asleep: changed", "kept: changed"])
+        }
+    }
+
+    @Test("can be subscribed to neither if it is heavy, nor without a token, nor too often")
+    func refusals() async throws {
+        try await withFanOuts { world in
+            try await world.put("/a", #"{"x": 1, "y": 2}"#)
+            #expect(try await world.subscribe("device", "/a", leavesMax: 1) == .tooBig)
+            #expect(try await world.subscribe("device", "/a/x", leavesMax: 1) == .subscribed)
+            #expect(try await world.subscribe("a device", "/a") == .unusableToken)
+            try await world.put("/a/x", #"{"z": 1, "y": 2}"#)
+            #expect(try await world.subscribe("device", "/a/x", leavesMax: 1) == .tooBig, "it has grown since")
+            try await world.world.pool.script(
+                """
+                INSERT INTO subscriptions (app_id, watch_id, registration_id, version, mode, expires_at)
+                SELECT app_id, 1000000 + number, registration_id, 1, 1, expires_at
+                FROM subscriptions, generate_series(1, 999) AS number
+                """)
+            #expect(try await world.subscribe("device", "/b") == .tooMany)
+            #expect(try await world.subscribe("device", "/a/x") == .subscribed, "it is a refresh")
+        }
+    }
+
+    @Test("takes no token from the installation that registered it")
+    func registered() async throws {
+        try await withFanOuts { world in
+            let registration = StoreWorld.registration("phone", token: 7)
+            let registered = try await world.world.register(registration)
+            let token = Hexadecimal.text(registration.token.bytes)
+            let request = SubscriptionStore.Request(
+                app: world.world.app, path: .root, token: token, installation: "wakeup-7", mode: .noData,
+                lifetime: .seconds(3_600), weightBytesMax: 1 << 20, weightLeavesMax: 100)
+            #expect(try await world.world.stores.subscriptions.subscribe(request) == .subscribed)
+            #expect(try await world.world.device("phone") == registered.record)
+            #expect(try await world.world.number("SELECT count(*) FROM registrations") == 1)
+            #expect(
+                try await world.world.number(
+                    "SELECT registration_id FROM subscriptions") == Int(registered.record.id.value))
+        }
+    }
+}

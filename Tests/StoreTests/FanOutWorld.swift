@@ -1,0 +1,165 @@
+import Basis
+import Encodings
+import JSON
+import Model
+import Postgres
+import QueueRules
+import Reactor
+import Signing
+import Store
+import Synchronization
+import Testing
+import WakeUpRules
+
+/// A database with subscriptions, and what its fan-outs tell them.
+struct FanOutWorld {
+    let world: StoreWorld
+    private let clock = LaterClock()
+
+    init(world: StoreWorld) { self.world = world }
+
+    /// A clock that is ahead of the writes, long before a subscription expires.
+    private final class LaterClock: Sendable {
+        private let last = Mutex(Clocks.wallNow() + .seconds(86_400))
+
+        /// Longer than any watch waits for its next turn.
+        private static let wait: Duration = .seconds(10)
+
+        func next() -> WallInstant {
+            last.withLock { last in
+                last = last + Self.wait
+                return last
+            }
+        }
+    }
+
+    func put(_ path: String, _ json: String) async throws {
+        let write = try TreeWrite.put(JSONReader.read(Array(json.utf8)), at: NodePath(stored: path))
+        let policy = NodeStore.WritePolicy(gather: .seconds(1))
+        let result = await world.stores.nodes.write([write], app: world.app, policy, sha256: Hashes.sha256)
+        #expect(try result.replies.map { try $0.get() } == [.written])
+    }
+
+    @discardableResult
+    func subscribe(
+        _ device: String, _ path: String, _ mode: WakeUpMode = .noData, lifetime: Duration = .seconds(30 * 86_400),
+        leavesMax: Int64 = 10_000, user: String? = nil
+    ) async throws -> SubscriptionStore.Reply {
+        var request = SubscriptionStore.Request(
+            app: world.app, path: NodePath(stored: path), token: Self.token(device), installation: device,
+            mode: mode, lifetime: lifetime, weightBytesMax: 1 << 20, weightLeavesMax: leavesMax)
+        if let user { (request.user, request.claims) = (user, Array(#"{"sub":"\#(user)"}"#.utf8)) }
+        return try await world.stores.subscriptions.subscribe(request)
+    }
+
+    func unsubscribe(_ device: String, _ path: String, user: String = "") async throws -> Bool {
+        try await world.stores.subscriptions.unsubscribe(
+            app: world.app, path: NodePath(stored: path), token: Self.token(device), user: user)
+    }
+
+    static func token(_ device: String) -> String { "token-of-\(device)" }
+
+    /// Runs fan-outs until no watch is due at that time.
+    @discardableResult
+    func fanOut(subscriptionsMax: Int = 20_000, turnsMax: Int = .max) async throws -> Int {
+        let order = FanOutOrder(subscriptionsMax: subscriptionsMax, parcelMembersMax: 5_000, format: 1)
+        var count = 0
+        let now = clock.next()
+        for _ in 0..<turnsMax {
+            let reply = try await world.stores.fanOuts.fanOut(order, now: now, contents: Self.contents)
+            guard case .told(let messages, _, _) = reply else { break }
+            count += messages
+        }
+        return count
+    }
+
+    /// Ends the subscriptions that are to end, with their notices.
+    @discardableResult
+    func revoke(after wait: Duration = .zero) async throws -> Int {
+        let order = FanOutOrder(subscriptionsMax: 20_000, parcelMembersMax: 5_000, format: 1)
+        var count = 0
+        while case .told(_, let subscriptions, _) = try await world.stores.fanOuts.revoke(
+            order, now: Clocks.wallNow() + wait, contents: Self.contents)
+        { count += subscriptions }
+        return count
+    }
+
+    func setRules(_ rules: String) async throws {
+        try await world.stores.access.setRules(rules, of: world.app)
+    }
+
+    private static let contents = FanOutContents(change: content) { group in
+        message("\(group.address.app): \(group.reason.name) \(group.address.path.text)")
+    }
+
+    private static func message(_ text: String) -> FanOutContent {
+        let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
+        return FanOutContent(id: id, content: Array(text.utf8), pushType: .background, lifetime: .seconds(30 * 86_400))
+    }
+
+    /// A message whose content says in words what its receivers are told.
+    private static let content: @Sendable (FanOutGroup) -> FanOutContent? = { group in
+        let text: String
+        switch group.mode {
+        case .noData: text = "changed"
+        case .value:
+            guard case .json(let json) = group.watch.data else { return nil }
+            text = String(decoding: json, as: UTF8.self)
+        case .childEvent:
+            guard let changes = group.watch.changes(after: group.sentSeq) else {
+                text = "too big"
+                break
+            }
+            if changes.isEmpty { return nil }
+            let parts = changes.added.map { "+" + $0.key } + changes.changed.map { "~" + $0.key }
+            text = (parts + changes.removed.map { "-" + $0 }).joined(separator: " ")
+        }
+        return message(text)
+    }
+
+    /// What each device was told and has not received yet, as "device: text".
+    func waiting() async throws -> [String] {
+        let rows = try await world.pool.read(
+            query(
+                """
+                SELECT p.members, p.settled, p.member_count, c.content
+                FROM parcels p JOIN message_contents c ON c.message_id = p.message_id ORDER BY p.id
+                """))
+        var told: [String] = []
+        for place in 0..<rows.rowCount {
+            var row = rows.row(place)
+            let ids = try MemberList.decode(try row.bytes())
+            row.skip(2)
+            let text = String(decoding: try row.bytes(), as: UTF8.self)
+            for id in ids {
+                let name = try await world.pool.read(query("SELECT installation FROM registrations WHERE id = \(id)"))
+                told.append(try name.one { row throws(PostgresError) in try row.text() } + ": " + text)
+            }
+        }
+        return told.sorted()
+    }
+
+    /// Ends all pushes that are under way, as accepted unless the test says otherwise.
+    func receive(as status: TerminalStatus = TerminalStatus(.accepted)) async throws {
+        let now = clock.next()
+        while let parcel = try await world.lease(at: now) {
+            let settled = await world.stores.parcels.settle([parcel.settlingAll(as: status)], now: now)
+            #expect(try settled[0].get() == .settled)
+        }
+    }
+
+    func dueWatches() async throws -> Int { try await world.number("SELECT count(*) FROM due_watches") }
+}
+
+func withFanOuts(
+    pool: PoolSettings = .patient, _ body: (FanOutWorld) async throws -> Void
+) async throws {
+    try await withStores(pool: pool) { stores in
+        let world = FanOutWorld(world: stores)
+        try await world.setRules(#"{".read": true}"#)
+        var change = AppChange()
+        change.wakeUp.isEnabled = true
+        _ = try await stores.stores.registry.changeApp(stores.app, change)
+        try await body(world)
+    }
+}

@@ -1,0 +1,189 @@
+import Basis
+import Encodings
+import JSON
+import Model
+import Postgres
+import QueueRules
+import Reactor
+import Signing
+import Store
+import Testing
+import WakeUpRules
+
+@Suite("Subscriptions whose token another installation registers")
+struct AdoptedSubscriptionTests {
+    private static func registration(_ installation: String, _ device: String) -> DeviceRegistration {
+        DeviceRegistration(
+            installation: installation, kind: .alert, provider: .fcm, environment: .production, topic: "",
+            token: DeviceToken(bytes: Array(FanOutWorld.token(device).utf8)))
+    }
+
+    @Test("follow it and are told once more")
+    func adopted() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("early", "/a", .childEvent)
+            try await world.put("/a/x", "1")
+            try await world.fanOut()
+            try await world.world.register(Self.registration("phone", "early"))
+            #expect(try await world.world.feed().isEmpty)
+            #expect(try await world.world.number("SELECT count(*) FROM registrations") == 1)
+            try await world.receive()
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["phone: too big"])
+            try await world.receive()
+            try await world.put("/a/y", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["phone: +y"])
+        }
+    }
+
+    @Test("follow it also while a fan-out reads them, and are told once more")
+    func adoptedMeanwhile() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("early", "/a", .value)
+            try await world.put("/a", "1")
+            let pool = world.world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let fanOut = try await pool.transaction { transaction throws(PostgresError) -> Task<Int, any Error> in
+                _ = try await transaction.run(query("LOCK TABLE messages IN SHARE MODE"))
+                let fanOut = Task { try await world.fanOut(turnsMax: 1) }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
+                do { try await world.world.register(Self.registration("phone", "early")) } catch {
+                    Issue.record(error)
+                }
+                return fanOut
+            }
+            #expect(try await fanOut.value == 1)
+            try await world.receive()
+            #expect(try await world.fanOut() == 1)
+            #expect(try await world.waiting() == ["phone: 1"])
+            #expect(try await world.dueWatches() == 0)
+        }
+    }
+
+    @Test("become one for each path, the younger of two")
+    func united() async throws {
+        try await withFanOuts { world in
+            try await world.world.register(Self.registration("phone", "old"))
+            try await world.subscribe("old", "/a", .noData)
+            try await world.subscribe("old", "/b", .noData)
+            try await world.subscribe("new", "/a", .value)
+            try await world.world.register(Self.registration("phone", "new"))
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 2)
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions WHERE mode = 2") == 1)
+            #expect(try await world.world.number("SELECT count(DISTINCT registration_id) FROM subscriptions") == 1)
+        }
+    }
+}
+
+@Suite("Devices with subscriptions that end")
+struct RevocationTests {
+    @Test("hear of an expiry once, and of nothing after it")
+    func expired() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("short", "/a", lifetime: .seconds(60))
+            try await world.subscribe("long", "/a")
+            #expect(try await world.revoke() == 0)
+            #expect(try await world.revoke(after: .seconds(120)) == 1)
+            #expect(try await world.waiting() == ["short: clock-tower: expired /a"])
+            #expect(try await world.revoke(after: .seconds(120)) == 0)
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["long: changed", "short: clock-tower: expired /a"])
+        }
+    }
+
+    @Test("hear that the rules no longer let them read, after a change of data or rules")
+    func denied() async throws {
+        try await withFanOuts { world in
+            try await world.setRules(#"{"$owner": {".read": "auth.sub == $owner || root.open == true"}}"#)
+            try await world.put("/open", "true")
+            for user in ["ann", "bob"] { try await world.subscribe("phone-\(user)", "/ann", user: user) }
+            try await world.subscribe("nobody", "/ann")
+            try await world.put("/ann/x", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["nobody: changed", "phone-ann: changed", "phone-bob: changed"])
+            try await world.receive()
+            try await world.put("/open", "false")
+            try await world.put("/ann/x", "2")
+            try await world.fanOut()
+            #expect(
+                try await world.waiting() == [
+                    "nobody: clock-tower: permission_denied /ann", "phone-ann: changed",
+                    "phone-bob: clock-tower: permission_denied /ann",
+                ])
+            try await world.receive()
+            try await world.setRules(#"{"$owner": {".read": false}}"#)
+            #expect(try await world.revoke() == 1)
+            #expect(try await world.waiting() == ["phone-ann: clock-tower: permission_denied /ann"])
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 0)
+        }
+    }
+
+    @Test("hear that the node has become too heavy, and not its data")
+    func heavy() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a", .value)
+            var change = AppChange()
+            change.wakeUp.weightLeavesMax = 1
+            _ = try await world.world.stores.registry.changeApp(world.world.app, change)
+            try await world.put("/a", #"{"x": 1, "y": 2}"#)
+            try await world.fanOut()
+            #expect(try await world.waiting() == [])
+            #expect(try await world.revoke() == 1)
+            #expect(try await world.waiting() == ["phone: clock-tower: too_big /a"])
+        }
+    }
+
+    @Test("hear that their app was deleted, before its rows are removed")
+    func deleted() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a")
+            let app = world.world.app
+            #expect(try await world.world.stores.registry.deleteApp(app))
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            _ = try await world.world.stores.sweeper.sweep()
+            #expect(try await world.world.number("SELECT count(*) FROM apps WHERE deleted_at IS NOT NULL") == 1)
+            #expect(try await world.revoke() == 1)
+            #expect(try await world.waiting() == ["phone: clock-tower: namespace_does_not_exist /a"])
+            _ = try await world.world.stores.sweeper.sweep()
+            #expect(try await world.waiting().count == 1)
+            try await world.receive()
+            while try await world.world.stores.sweeper.sweep() > 0 {}
+            for table in ["apps", "nodes", "watches", "subscriptions", "subscription_progress", "due_watches"] {
+                #expect(try await world.world.number("SELECT count(*) FROM \(table)") == 0, "\(table)")
+            }
+        }
+    }
+
+    @Test("lose the subscriptions of a user who is erased")
+    func erased() async throws {
+        try await withFanOuts { world in
+            for user in ["ann", "bob"] { try await world.subscribe("phone-\(user)", "/a", user: user) }
+            _ = try await world.world.stores.registry.erase(user: "ann", app: world.world.app)
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["phone-bob: changed"])
+        }
+    }
+
+    @Test("hear that wake-up was switched off, but not those that subscribe after it")
+    func disabled() async throws {
+        try await withFanOuts { world in
+            for device in ["one", "two"] { try await world.subscribe(device, "/\(device)") }
+            var change = AppChange()
+            change.wakeUp.isEnabled = false
+            _ = try await world.world.stores.registry.changeApp(world.world.app, change)
+            change.wakeUp.isEnabled = true
+            _ = try await world.world.stores.registry.changeApp(world.world.app, change)
+            try await world.subscribe("three", "/three")
+            #expect(try await world.revoke() == 2)
+            #expect(
+                try await world.waiting() == ["one: clock-tower: disabled /one", "two: clock-tower: disabled /two"])
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 1)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+-- Wake-up: each app's data tree, the paths that apps on devices watch, and their subscriptions.
+--
+-- A write raises the sequence number of each watch at or above a leaf that it changes, and leaves one row in
+-- due_watches. Its cost does not depend on the number of subscriptions. A fan-out reads the watch once and cuts
+-- messages for its subscriptions (decision 0046).
+--
+-- No foreign keys refer to apps, watches or registrations, because a key checks each row by itself. Removing an app
+-- deletes these rows by key, and removing registrations deletes their subscriptions by a trigger.
+
+-- A leaf of an app's tree: a string, a number, a boolean, or an array as one value. An object is the leaves below its
+-- path, which are one range of the key: path > p || '/' AND path < p || '0'. An object without leaves, and null, are
+-- absence. value is compact JSON as it was written, not jsonb, which would turn 1.0e0 into 1.0.
+CREATE TABLE nodes (
+    app_id bigint NOT NULL,
+    path   text COLLATE "C" NOT NULL CHECK (octet_length(path) BETWEEN 1 AND 2048),
+    value  text NOT NULL CHECK (octet_length(value) <= 65536),
+    PRIMARY KEY (app_id, path)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.02);
+
+-- A path with subscriptions. seq counts the writes that changed data at or below it. cut_at is when its
+-- subscriptions were last woken. overflow_seq: which children changed up to there is not known one by one any more.
+-- adoptions counts how often subscriptions moved to another registration: such a one is told once more, also if a
+-- fan-out had just read it. wants_value and wants_children: a subscription asks for the data of the node, or for the
+-- children that changed. weight_bytes and weight_leaves are those of the leaves at and below the path.
+CREATE TABLE watches (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id         bigint  NOT NULL,
+    path           text COLLATE "C" NOT NULL CHECK (octet_length(path) BETWEEN 1 AND 2048),
+    seq            bigint  NOT NULL DEFAULT 0,
+    cut_at         timestamptz,
+    overflow_seq   bigint  NOT NULL DEFAULT 0,
+    adoptions      bigint  NOT NULL DEFAULT 0,
+    wants_value    boolean NOT NULL DEFAULT false,
+    wants_children boolean NOT NULL DEFAULT false,
+    weight_bytes   bigint  NOT NULL CHECK (weight_bytes >= 0),
+    weight_leaves  bigint  NOT NULL CHECK (weight_leaves >= 0),
+    -- No other index may be added here: every write below a path changes its row, within its page.
+    UNIQUE (app_id, path)
+) WITH (
+    fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
+    vacuum_index_cleanup = on);
+
+-- The children of a watched node whose data changed, by the number of the write. existed: the child had data before.
+CREATE TABLE watch_changes (
+    watch_id bigint  NOT NULL,
+    seq      bigint  NOT NULL,
+    child    text COLLATE "C" NOT NULL,
+    existed  boolean NOT NULL,
+    PRIMARY KEY (watch_id, seq, child)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on, vacuum_truncate = off);
+
+-- Watches with changes that not all their subscriptions were told: the queue of the fan-out. tries counts the looks that
+-- found nothing to cut, and spaces the next ones. after_registration is the cursor of a round through more subscriptions
+-- than one transaction cuts; round_seq is the watch's number when the round began.
+CREATE TABLE due_watches (
+    watch_id           bigint      PRIMARY KEY,
+    app_id             bigint      NOT NULL,
+    due_at             timestamptz NOT NULL,
+    tries              smallint    NOT NULL DEFAULT 0,
+    round_seq          bigint,
+    after_registration bigint      NOT NULL DEFAULT 0
+) WITH (
+    fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off);
+CREATE INDEX due_watches_of_apps ON due_watches (app_id, due_at);
+CREATE INDEX due_watches_next ON due_watches (due_at);
+
+-- A registration's interest in a watch. version: 1, the described service's first interface; its subscriptions are one
+-- for each path and device. mode: 1 noData, 2 value, 3 childEvent. user_id and claims are those of the user's token
+-- with which it was made; '' and null: nobody's.
+CREATE TABLE subscriptions (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id          bigint      NOT NULL,
+    watch_id        bigint      NOT NULL,
+    registration_id bigint      NOT NULL,
+    version         smallint    NOT NULL CHECK (version = 1),
+    mode            smallint    NOT NULL CHECK (mode BETWEEN 1 AND 3), -- as above
+    user_id         text        NOT NULL DEFAULT '' CHECK (octet_length(user_id) <= 256),
+    claims          jsonb       CHECK (octet_length(claims::text) <= 8192),
+    expires_at      timestamptz NOT NULL,
+    created_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (
+    fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.02);
+CREATE UNIQUE INDEX subscriptions_of_device ON subscriptions (watch_id, registration_id) WHERE version = 1;
+-- A fan-out walks a watch's subscriptions in the order of registrations, which is that of a parcel's members.
+CREATE INDEX subscriptions_of_watch ON subscriptions (watch_id, registration_id, id);
+CREATE INDEX subscriptions_of_registration ON subscriptions (registration_id, id);
+CREATE INDEX subscriptions_expiring ON subscriptions (expires_at, id);
+CREATE INDEX subscriptions_of_app ON subscriptions (app_id, id);
+CREATE INDEX subscriptions_of_user ON subscriptions (app_id, user_id, id) WHERE user_id <> '';
+
+-- The last wake-up of a subscription. sent_seq is the watch's number whose changes it has told. message_id is the
+-- message; null: none yet. Whether its push has ended is read from the message's parcels and stored nowhere. Narrow,
+-- because each wake-up changes its row: no index may be added here.
+CREATE TABLE subscription_progress (
+    subscription_id bigint PRIMARY KEY,
+    sent_seq        bigint NOT NULL,
+    message_id      uuid
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
+
+CREATE FUNCTION subscriptions_deleted() RETURNS trigger LANGUAGE plpgsql
+    SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    DELETE FROM subscription_progress WHERE subscription_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER subscriptions_deleted AFTER DELETE ON subscriptions REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION subscriptions_deleted();
+
+-- A removed device takes its subscriptions with it, and tells nobody.
+CREATE FUNCTION registrations_unsubscribed() RETURNS trigger LANGUAGE plpgsql
+    SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    DELETE FROM subscriptions WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER registrations_unsubscribed AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION registrations_unsubscribed();
+
+-- Who may read which node. source is the JSON as it was given; revision rises with each change.
+CREATE TABLE node_rules (
+    app_id   bigint  PRIMARY KEY REFERENCES apps ON DELETE CASCADE,
+    source   text    NOT NULL CHECK (octet_length(source) <= 65536),
+    revision bigint  NOT NULL DEFAULT 1
+);
+
+-- The keys that verify tokens of an app's users. sealed is the key as it was given.
+CREATE TABLE user_token_keys (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id     bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    kid        text        NOT NULL CHECK (octet_length(kid) BETWEEN 1 AND 128),
+    algorithm  text        NOT NULL CHECK (algorithm IN ('HS256', 'RS256', 'ES256')),
+    sealed     bytea       NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT user_token_keys_kid UNIQUE (app_id, kid)
+);
+
+-- A watch that is removed takes its changes with it.
+CREATE FUNCTION watches_deleted() RETURNS trigger LANGUAGE plpgsql
+    SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    DELETE FROM due_watches WHERE watch_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    DELETE FROM watch_changes WHERE watch_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER watches_deleted AFTER DELETE ON watches REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION watches_deleted();
+
+-- Subscriptions that are to be ended, with a notice to each device: all of an app, or of a watch. reason: 1 the read
+-- rules forbid it, 2 the app was deleted, 3 wake-up was switched off, 5 the node is too heavy. For the first reason each
+-- subscription is asked about. slug is the app's name in the notices, since a deleted app has none any more. The job
+-- concerns subscriptions up to through_id, and has passed those up to after_id.
+CREATE TABLE revocations (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id     bigint      NOT NULL,
+    watch_id   bigint,
+    reason     smallint    NOT NULL CHECK (reason IN (1, 2, 3, 5)), -- as above
+    slug       text        NOT NULL,
+    through_id bigint      NOT NULL,
+    after_id   bigint      NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on, vacuum_truncate = off);
+CREATE INDEX revocations_of_apps ON revocations (app_id, id);
+
+-- The pushes of the gateway's own messages that ended, by day. The messages are removed after some days, and their
+-- counts stay as long as their app.
+CREATE TABLE wake_days (
+    app_id       bigint   NOT NULL REFERENCES apps ON DELETE CASCADE,
+    day          date     NOT NULL,
+    origin       smallint NOT NULL,
+    accepted     bigint   NOT NULL,
+    rejected     bigint   NOT NULL,
+    unregistered bigint   NOT NULL,
+    expired      bigint   NOT NULL,
+    suppressed   bigint   NOT NULL,
+    cancelled    bigint   NOT NULL,
+    gave_up      bigint   NOT NULL,
+    PRIMARY KEY (app_id, day, origin)
+);
