@@ -13,6 +13,7 @@ package struct AnswerForm: Sendable {
         case count
         case countOrNull
         case counts
+        case claim
         case items(AnswerForm)
     }
 
@@ -34,6 +35,7 @@ package struct AnswerForm: Sendable {
         case .countOrNull: guard value.isNull || Self.isCount(value) else { throw fault }
         case .counts:
             guard let counts = value.object, counts.members.allSatisfy({ Self.isCount($0.value) }) else { throw fault }
+        case .claim: guard value.bool != nil else { throw fault }
         case .items(let form):
             guard let items = value.array else { throw fault }
             for item in items { try form.check(item) }
@@ -64,6 +66,14 @@ extension AnswerForm {
     package static let credential = AnswerForm(
         "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
     static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
+
+    package static let wakeUp = AnswerForm(
+        "account of wake-up", ("subscriptions", .count), ("watches", .count), ("due_watches", .count),
+        ("revocations", .count), ("notices", .count))
+    package static let subscription = AnswerForm(
+        "subscription", ("id", .text), ("path", .text), ("installation", .text), ("state", .text))
+    package static let wholeSubscription = AnswerForm(
+        "subscription", ("id", .text), ("path", .text), ("state", .text), ("is_behind", .claim))
 
     package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("list", ("items", .items(form))) }
 }

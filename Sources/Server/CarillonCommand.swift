@@ -34,7 +34,7 @@ package struct CarillonCommand: AsyncParsableCommand {
                 name: "Asking a gateway",
                 subcommands: [
                     SendCommand.self, MessagesCommand.self, DevicesCommand.self, AppsCommand.self,
-                    CredentialsCommand.self, KeysCommand.self,
+                    CredentialsCommand.self, KeysCommand.self, WakeUpCommand.self,
                 ]),
         ])
 

@@ -33,6 +33,7 @@ extension Journeys {
                 let found = try await findings(world, code: 0)
                 for subject in [
                     "settings", "database", "clock", "database's log", "schema", "master key", "app garden", "APNs",
+                    "wake-up",
                 ] {
                     #expect(found[subject]?.level == "good", "\(subject): \(String(describing: found[subject]))")
                 }

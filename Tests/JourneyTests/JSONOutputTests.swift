@@ -54,6 +54,9 @@ extension Journeys {
                 Line("credentials", "activate", "1"), .list("credentials", "list"),
                 Line("keys", "create", "backend", "--scopes", "devices"), .list("keys", "list"),
                 Line("keys", "revoke", "1"),
+                Line("wakeup", "enable"), Line("wakeup", "show"), .list("wakeup", "subscriptions", "list"),
+                Line("wakeup", "subscriptions", "show", "1"), Line("wakeup", "subscriptions", "revoke", "1"),
+                Line("wakeup", "disable", "--yes"),
                 Line("devices", "register", "tablet", "--provider", "apns", "--token-file", file),
                 .list("devices", "list", "--limit", "1"), Line("devices", "show", "tablet"),
                 Line("send", "--installation", live, "--body", "Noon", "--preview"),
@@ -71,7 +74,9 @@ extension Journeys {
                 Line("devices", "remove", "tablet"), Line("devices", "erase-user", "frida", "--yes"),
                 Line("credentials", "retire", "1", "--yes"), Line("credentials", "delete", "1"),
                 Line("apps", "delete", "garden", "--yes"),
-                Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
+                Line(
+                    "demo", "broadcast", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"
+                ), Line("demo", "wakeup", "--folder", folder + "/demo-wakeup"),
             ]
         }
 
@@ -155,6 +160,7 @@ extension Journeys {
                 let lines = Self.lines(
                     try world.writeSigningKey("AuthKey_GARDEN1234.p8"), token.path(percentEncoded: false), "tablet",
                     world.folder.path(percentEncoded: false))
+                try await Self.subscribe(gateway)
                 try await Self.expectDocuments(of: lines, world, gateway)
                 let benches = Self.benches(world.folder.path(percentEncoded: false))
                 let tested =
@@ -174,6 +180,15 @@ extension Journeys {
                 try await Self.expectDocuments(of: [line], world, gateway)
                 try await gateway.stopGently()
             }
+        }
+
+        /// Creates the app as the command does, with one subscription.
+        private static func subscribe(_ gateway: Gateway) async throws {
+            try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "garden"}"#)
+            try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", #"{"wakeup": {"enabled": true}}"#)
+            try await gateway.api.expect(204, "PUT", "/v1/apps/garden/rules", #"{"rules": {".read": true}}"#)
+            try await gateway.api.expect(
+                204, "PUT", "/base/garden/.wakeup/a?id=live-wakeup-0000000000000000", isAnonymous: true)
         }
 
         /// Expects one document per line, with its exit code, its figures and its claims.
@@ -241,6 +256,8 @@ extension Journeys {
                     (["apps", "list", "--ca-file", "/nope"], 64, "unusable_input"),
                     (["devices", "import", "/tmp"], 64, "unusable_input"),
                     (["apps", "delete", "garden"], 64, "unusable_input"),
+                    (["wakeup", "disable"], 64, "unusable_input"),
+                    (["wakeup", "subscriptions", "show", "9"], 65, "unknown_app"),
                     (["apps", "list", "--url", "http://127.0.0.1:1"], 69, "unreachable"),
                     (["apps", "list", "--key-file", "/nope"], 77, "no_permission"),
                 ]

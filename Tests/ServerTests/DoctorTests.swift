@@ -1,6 +1,7 @@
 import Basis
 import CommandLine
 import Server
+import Store
 import Testing
 
 @Suite("The doctor")
@@ -117,6 +118,27 @@ struct DoctorTests {
         #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .note)
         let finding = DoctorRules.privateServer(fault: .programsMissing, in: "data")
         #expect(finding.level == .bad && finding.remedy?.contains("apt install postgresql") == true)
+    }
+
+    @Test(
+        "notes that watches have been due for more than a minute",
+        arguments: [(nil as Int?, Finding.Level.good), (0, .good), (60, .good), (61, .note), (7_200, .note)])
+    func wakeUp(dueFor seconds: Int?, level: Finding.Level) {
+        var counts = WakeUpCounts()
+        (counts.subscriptions, counts.dueWatches, counts.notices) = (12, 2, 1)
+        counts.dueSince = seconds.map { Self.noon + .seconds(-$0) }
+        let finding = DoctorRules.wakeUp(counts, now: Self.noon)
+        #expect(finding.level == level, "\(finding)")
+        #expect(finding.text.hasPrefix("12 subscriptions, 2 due watches, 1 notice"))
+        #expect((finding.remedy != nil) == (level == .note))
+    }
+
+    @Test("counts no wake-ups beyond a limit")
+    func manyWakeUps() {
+        var counts = WakeUpCounts()
+        counts.subscriptions = SubscriptionStore.countMax
+        let text = DoctorRules.wakeUp(counts, now: Self.noon).text
+        #expect(text == "1000000 or more subscriptions, 0 due watches, 0 notices")
     }
 
     @Test("prints JSON for scripts, and exits with 0 if there are only notes")

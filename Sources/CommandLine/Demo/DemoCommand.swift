@@ -1,71 +1,12 @@
 import ArgumentParser
-import Foundation
 
 package struct DemoCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Runs a complete demonstration on this machine.",
-        discussion: """
-            Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM; registers installations (APNs \
-            production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
-            and shows the counts, and what two phones received. It keeps running until Ctrl-C, so that you can try things.
-
-            Its data is in --folder, and the next run uses it again.
-            """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"])
-
-    @Option(help: .value("path", "The folder for the demonstration's data."), completion: .directory)
-    var folder = "data/demo"
-    @Option(help: .value("count", "The number of installations.")) var installations = 1_000
-    @Option(help: .value("port", "The gateway's port; if it is taken, another one is used.")) var port: UInt16 = 8_080
-    @Flag(help: "Ends after the counts are shown.") var once = false
-    @Flag(help: "Prints the message's counts as JSON, for scripts; the rest goes to standard error.") var json = false
+        discussion:
+            "Each demonstration has a gateway of its own, with its own PostgreSQL, and stand-ins of APNs and FCM.",
+        examples: ["carillon demo", "carillon demo wakeup"], subcommands: [BroadcastDemo.self, WakeUpDemo.self],
+        defaultSubcommand: BroadcastDemo.self)
 
     package init() {}
-
-    package func validate() throws {
-        guard (100...1_000_000).contains(installations) else {
-            throw ValidationError("--installations takes 100 to 1000000.")
-        }
-    }
-
-    package func run() async throws {
-        try await orComplain(asJSON: json) {
-            try await OwnFolder(path: folder).locked { folder in
-                try await ChildPrograms.running { children in try await show(folder, children) }
-            }
-        }
-    }
-
-    private var narrator: Narrator { Narrator(isBesideTheAnswer: json) }
-
-    private func show(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
-        headline("Starting stand-ins of APNs and FCM, and the gateway with a PostgreSQL of its own")
-        let standIns = try await OwnStandIns(folder, children)
-        let gateway = try await OwnGateway(folder, standIns, port: port, children)
-        narrator.write("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
-        narrator.write("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
-
-        let scenario = DemoScenario(
-            narrator: narrator, gateway: gateway, standIns: standIns, installations: installations)
-        headline("An app with its credentials and installations")
-        try await scenario.fill(folder)
-        headline("A broadcast in each device's language, which increments the badge")
-        let account = try await scenario.broadcast()
-        for line in AccountText(account, app: DemoScenario.app).lines { narrator.write(line) }
-        try scenario.checkAccount(account)
-        headline("What two phones received")
-        try await scenario.showPhones()
-        headline("What the app's backend reads about its dead tokens")
-        try await scenario.showFeedback()
-        if json { writeJSON(account) }
-        guard !once else { return }
-        headline("The demonstration runs until Ctrl-C. Try in another terminal:")
-        for line in scenario.suggestions(program: children.executable) { narrator.write("  " + line) }
-        try await children.stayUp()
-    }
-
-    private func headline(_ text: String) {
-        narrator.write("")
-        guard !json, Console.isColoured else { return narrator.write(text) }
-        Console.write(Array("\u{1b}[1m\(text)\u{1b}[0m\n".utf8))
-    }
 }

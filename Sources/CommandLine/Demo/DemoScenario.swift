@@ -6,6 +6,12 @@ struct Narrator {
     let isBesideTheAnswer: Bool
 
     func write(_ line: String) { isBesideTheAnswer ? Console.remark(line) : Console.write(line) }
+
+    func headline(_ text: String) {
+        write("")
+        guard !isBesideTheAnswer, Console.isColoured else { return write(text) }
+        Console.write(Array("\u{1b}[1m\(text)\u{1b}[0m\n".utf8))
+    }
 }
 
 struct DemoScenario: Sendable {

@@ -120,6 +120,12 @@ struct Checkup {
         } catch {
             inspection.findings.append(.bad("routes", "they can't be read: \(error)", "check the database"))
         }
+        do {
+            let counts = try await Stores(pool: pool).subscriptions.counts(of: nil)
+            inspection.findings.append(DoctorRules.wakeUp(counts, now: Clocks.wallNow()))
+        } catch {
+            inspection.findings.append(.bad("wake-up", "its counts can't be read: \(error)", "check the database"))
+        }
         return inspection
     }
 

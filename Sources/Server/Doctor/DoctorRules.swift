@@ -47,6 +47,8 @@ package enum DoctorRules {
     private static let providersSkewMax: Int64 = 60
     private static let filesWanted = 4_096
     private static let daysBeforeExpiry: Int64 = 30
+    /// A fan-out takes milliseconds, and the slowest wait for a push is some seconds.
+    private static let dueMax: Duration = .seconds(60)
 
     /// - Parameter limits: as the kernel writes them in /proc/self/limits.
     package static func files(limits: String) -> Finding {
@@ -175,5 +177,21 @@ package enum DoctorRules {
             "app \(wait.app)",
             wait.refusal.map { "pushes wait: \(place) rejects the credential (\($0))" }
                 ?? "pushes wait: no active credential covers \(place)", remedy)
+    }
+
+    /// - Parameter counts: those of all apps.
+    package static func wakeUp(_ counts: WakeUpCounts, now: WallInstant) -> Finding {
+        func number(_ count: Int64, _ one: String, _ many: String) -> String {
+            // A count ends at its limit.
+            "\(count)\(count >= SubscriptionStore.countMax ? " or more" : "") \(count == 1 ? one : many)"
+        }
+        let text = [
+            number(counts.subscriptions, "subscription", "subscriptions"),
+            number(counts.dueWatches, "due watch", "due watches"), number(counts.notices, "notice", "notices"),
+        ].joined(separator: ", ")
+        guard let since = counts.dueSince, now - since > dueMax else { return .good("wake-up", text) }
+        return .note(
+            "wake-up", text + "; the oldest watch has been due for \((now - since).components.seconds) s",
+            "check that a gateway runs on this database, and its log for \"wake-ups delayed\"")
     }
 }
