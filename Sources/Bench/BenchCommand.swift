@@ -12,10 +12,11 @@ package struct BenchCommand: AsyncParsableCommand {
             """,
             examples: [
                 "carillon-bench latency", "carillon-bench broadcast --devices 1000000", "carillon-bench register",
-                "carillon-bench wire", "carillon-bench fill --devices 10000000",
+                "carillon-bench wakeup", "carillon-bench wire", "carillon-bench fill --devices 10000000",
             ]),
         subcommands: [
-            LatencyBench.self, BroadcastBench.self, RegisterBench.self, WireBench.self, FillBench.self,
+            LatencyBench.self, BroadcastBench.self, WakeUpBench.self, RegisterBench.self, WireBench.self,
+            FillBench.self,
         ])
 
     package init() {}
