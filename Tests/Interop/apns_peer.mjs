@@ -146,6 +146,7 @@ function handle(stream, headers, body) {
     at: Date.now(), connection, stream: stream.id, token: path.slice('/3/device/'.length), id: headers['apns-id'],
     topic: headers['apns-topic'], pushType: headers['apns-push-type'], priority: headers['apns-priority'],
     expiration: headers['apns-expiration'], collapseID: headers['apns-collapse-id'], badge: payload?.aps?.badge,
+    value: payload?.d,
     status: isUnanswered ? 0 : status, reason: isUnanswered ? fate : reason,
   });
   if (options['one-stream-after'] && count === number('one-stream-after')) {

@@ -11,7 +11,8 @@ struct PromisesTests {
     private static func push(of message: UniversalID = message, badge: Int? = 1) -> SeenPush {
         let name = PushIdentity.apnsID(message: MessageID(message), registration: RegistrationID(1)).text
         return SeenPush(
-            token: device.token, id: name, topic: "com.example.garden", collapseID: "m", badge: badge, status: 200)
+            token: device.token, id: name, topic: "com.example.garden", collapseID: "m", badge: badge, value: nil,
+            status: 200)
     }
 
     /// The evidence of a flawless run.

@@ -235,6 +235,8 @@ struct SeenPush: Decodable, Equatable {
     let topic: String?
     let collapseID: String?
     let badge: Int?
+    /// The node's data in a wake-up.
+    let value: String?
     let status: Int
 }
 
