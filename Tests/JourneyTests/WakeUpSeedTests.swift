@@ -72,6 +72,45 @@ extension Journeys {
                 try await gateway.stopGently()
             }
         }
+
+        @Test("say less of what is too long, and why a subscription ended")
+        func limits() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.enableWakeUp(gateway)
+                let (value, children) = ("live-value-0000000000000001", "live-children-0000000000000001")
+                let address = ["app": "garden", "sp": "/some/webcom/path"]
+                func told(_ members: [String: String]) -> [String: String] {
+                    members.merging(address) { first, _ in first }
+                }
+                for (token, mode) in [(value, "value"), (children, "childEvent")] {
+                    try await gateway.api.expect(204, "PUT", "\(Self.path)?id=\(token)&mode=\(mode)", isAnonymous: true)
+                }
+                let long = String(repeating: "x", count: 4_000)
+                try await gateway.api.expect(204, "PATCH", Self.node, #"{"one": "\#(long)", "two": 2}"#)
+                #expect(
+                    try await world.google.wakeUps(of: value, count: 1)[0] == told(["s": "TooBig", "t": "value"]))
+                let keys = ["s": "OnlyKeys", "t": "childEvent", "removed": "[]", "changed": "{}"]
+                let added = [#"{"one":true,"two":true}"#, #"{"two":true,"one":true}"#]
+                let first = try await world.google.wakeUps(of: children, count: 1)[0]
+                #expect(added.map { told(keys).merging(["added": $0]) { _, new in new } }.contains(first))
+
+                let many = (0..<400).map { #""key-number-\#($0)": 1"# }.joined(separator: ",")
+                try await gateway.api.expect(204, "PATCH", Self.node, "{\(many)}")
+                let nothing = ["s": "TooBig", "t": "childEvent", "added": "{}", "removed": "[]", "changed": "{}"]
+                #expect(try await world.google.wakeUps(of: children, count: 2)[1] == told(nothing))
+
+                _ = try await world.google.wakeUps(of: value, count: 2)
+                try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", #"{"wakeup": {"enabled": false}}"#)
+                for token in [value, children] {
+                    let last = try await world.google.wakeUps(of: token, count: 3)[2]
+                    #expect(last == told(["t": "revoke", "r": "disabled"]))
+                }
+                let refused = try await gateway.api.expect(403, "PUT", "\(Self.path)?id=\(value)", isAnonymous: true)
+                #expect(refused.text == #"{"status":"disabled"}"#)
+                try await gateway.stopGently()
+            }
+        }
     }
 }
 
