@@ -95,6 +95,20 @@ struct RevocationTests {
         }
     }
 
+    @Test("wait for one job, however often the rules change")
+    func oneJob() async throws {
+        try await withFanOuts { world in
+            for device in ["one", "two"] { try await world.subscribe(device, "/a") }
+            for rules in [#"{".read": true}"#, "{}", #"{".read": false}"#] { try await world.setRules(rules) }
+            #expect(try await world.world.number("SELECT count(*) FROM revocations") == 1)
+            try await world.subscribe("three", "/a")
+            #expect(try await world.revoke() == 2)
+            #expect(try await world.world.number("SELECT count(*) FROM revocations") == 0)
+            try await world.setRules("{}")
+            #expect(try await world.revoke() == 1)
+        }
+    }
+
     @Test("hear that the rules no longer let them read, after a change of data or rules")
     func denied() async throws {
         try await withFanOuts { world in

@@ -6,14 +6,21 @@ import WakeUpRules
 enum RevocationSQL {
     private static let now = "coalesce(:now, clock_timestamp())"
 
-    /// Orders the end of all subscriptions of an app that exist now.
+    /// Orders the end of all subscriptions of an app that exist now. A job with the same reason starts again.
     static let revokeApp = Statement(
         "revocation_of_app",
         """
+        WITH last AS MATERIALIZED (
+            SELECT a.id AS app_id, a.slug, (SELECT max(id) FROM subscriptions WHERE app_id = a.id) AS id
+            FROM apps a WHERE a.id = :app AND a.deleted_at IS NULL
+        ), widened AS (
+            UPDATE revocations r SET through_id = last.id, after_id = 0 FROM last
+            WHERE r.app_id = last.app_id AND r.reason = :reason AND r.watch_id IS NULL AND last.id IS NOT NULL
+            RETURNING r.id
+        )
         INSERT INTO revocations (app_id, reason, slug, through_id)
-        SELECT a.id, :reason, a.slug, last.id
-        FROM apps a CROSS JOIN LATERAL (SELECT max(id) AS id FROM subscriptions WHERE app_id = a.id) AS last
-        WHERE a.id = :app AND a.deleted_at IS NULL AND last.id IS NOT NULL
+        SELECT app_id, :reason, slug, id FROM last
+        WHERE id IS NOT NULL AND NOT EXISTS (SELECT FROM widened)
         """)
 
     /// Orders the end of a watch's subscriptions, unless that is ordered already.
