@@ -103,10 +103,24 @@ CREATE TABLE subscription_progress (
     message_id      uuid
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
 
+-- Registrations that only subscriptions had made, and that lost one at that time. Those that have none any more are
+-- removed some days later, because notices may be under way to them.
+CREATE TABLE idle_subscribers (
+    registration_id bigint PRIMARY KEY,
+    since           timestamptz NOT NULL DEFAULT now()
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
+CREATE INDEX idle_subscribers_since ON idle_subscribers (since, registration_id);
+
 CREATE FUNCTION subscriptions_deleted() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
     DELETE FROM subscription_progress WHERE subscription_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    INSERT INTO idle_subscribers (registration_id)
+    SELECT id FROM registrations
+    WHERE id = ANY (ARRAY(SELECT registration_id FROM deleted)) AND kind = 12 -- wakeup
+    ORDER BY id
+    ON CONFLICT (registration_id) DO UPDATE SET since = excluded.since;
     RETURN NULL;
 END $$;
 CREATE TRIGGER subscriptions_deleted AFTER DELETE ON subscriptions REFERENCING OLD TABLE AS deleted

@@ -100,6 +100,11 @@ package enum WakeUpShaping {
         return payload("TooBig", ChildChanges(), address) { $0 }
     }
 
+    /// Whether payloads without data fit. A path may be too long for that, if many of its characters are escaped.
+    package static func canAddress(_ address: WakeUpAddress) -> Bool {
+        childEvent(nil, of: address) { _ in true }.bytes.count <= WakeUpPayload.bytesMax
+    }
+
     private static func isSmall(_ payload: WakeUpPayload, _ fits: Fits) -> Bool {
         payload.bytes.count <= WakeUpPayload.bytesMax && fits(payload)
     }

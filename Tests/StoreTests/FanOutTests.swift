@@ -139,42 +139,4 @@ struct FanOutTests {
             #expect(try await world.waiting() == ["asleep: changed", "kept: changed"])
         }
     }
-
-    @Test("can be subscribed to neither if it is heavy, nor without a token, nor too often")
-    func refusals() async throws {
-        try await withFanOuts { world in
-            try await world.put("/a", #"{"x": 1, "y": 2}"#)
-            #expect(try await world.subscribe("device", "/a", leavesMax: 1) == .tooBig)
-            #expect(try await world.subscribe("device", "/a/x", leavesMax: 1) == .subscribed)
-            #expect(try await world.subscribe("a device", "/a") == .unusableToken)
-            try await world.put("/a/x", #"{"z": 1, "y": 2}"#)
-            #expect(try await world.subscribe("device", "/a/x", leavesMax: 1) == .tooBig, "it has grown since")
-            try await world.world.pool.script(
-                """
-                INSERT INTO subscriptions (app_id, watch_id, registration_id, version, mode, expires_at)
-                SELECT app_id, 1000000 + number, registration_id, 1, 1, expires_at
-                FROM subscriptions, generate_series(1, 999) AS number
-                """)
-            #expect(try await world.subscribe("device", "/b") == .tooMany)
-            #expect(try await world.subscribe("device", "/a/x") == .subscribed, "it is a refresh")
-        }
-    }
-
-    @Test("takes no token from the installation that registered it")
-    func registered() async throws {
-        try await withFanOuts { world in
-            let registration = StoreWorld.registration("phone", token: 7)
-            let registered = try await world.world.register(registration)
-            let token = Hexadecimal.text(registration.token.bytes)
-            let request = SubscriptionStore.Request(
-                app: world.world.app, path: .root, token: token, installation: "wakeup-7", mode: .noData,
-                lifetime: .seconds(3_600), weightBytesMax: 1 << 20, weightLeavesMax: 100)
-            #expect(try await world.world.stores.subscriptions.subscribe(request) == .subscribed)
-            #expect(try await world.world.device("phone") == registered.record)
-            #expect(try await world.world.number("SELECT count(*) FROM registrations") == 1)
-            #expect(
-                try await world.world.number(
-                    "SELECT registration_id FROM subscriptions") == Int(registered.record.id.value))
-        }
-    }
 }

@@ -24,6 +24,7 @@ struct WakeUpPlanTests {
         SELECT 1, w.id, r.id, 1, 1, '2100-01-01'
         FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM watches) AS w
         JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n FROM registrations) AS r USING (n) ON CONFLICT DO NOTHING;
+        INSERT INTO idle_subscribers SELECT id, '2100-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO subscription_progress SELECT id, 0 FROM subscriptions ON CONFLICT DO NOTHING;
         INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
             expires_at, finished_at, audience, origin)
@@ -35,6 +36,7 @@ struct WakeUpPlanTests {
 
     private static let large = [
         "nodes", "watches", "watch_changes", "due_watches", "subscriptions", "subscription_progress", "registrations",
+        "idle_subscribers",
         "messages", "parcels", "push_history_other", "message_contents",
     ]
 
@@ -52,13 +54,17 @@ struct WakeUpPlanTests {
         ("revocation_expired", "using subscriptions_expiring on subscriptions"),
         ("revocation_app_next", "using subscriptions_of_app on subscriptions"),
         ("revocation_watch_next", "using subscriptions_of_watch on subscriptions"),
+        ("subscription_count_of_app", "using subscriptions_of_app on subscriptions"),
         ("adoption_adopt", "using subscriptions_of_registration on subscriptions"),
         ("adoption_unite", "using subscriptions_of_registration on subscriptions"),
         ("sweep_wake_ups", "using messages_of_gateway on messages"),
+        ("sweep_idle_subscribers", "using idle_subscribers_since on idle_subscribers"),
     ]
 
     /// Statements that run by themselves, with the server's own settings.
-    private static let alone = ["node_read", "node_children", "fan_out_next_due", "access_values", "sweep_wake_ups"]
+    private static let alone = [
+        "node_read", "node_children", "fan_out_next_due", "access_values", "sweep_wake_ups", "sweep_idle",
+    ]
 
     /// Does once each thing that wake-ups do all day.
     private func work(_ world: FanOutWorld) async throws {
@@ -110,7 +116,9 @@ struct WakeUpPlanTests {
         try await withFanOuts(pool: settings) { world in
             try await work(world)
             try await world.world.pool.script(Self.crowd)
-            let prefixes = ["node", "fan_out", "revocation", "subscription", "adoption", "access", "sweep_wake_ups"]
+            let prefixes = [
+                "node", "fan_out", "revocation", "subscription", "adoption", "access", "sweep_wake_ups", "sweep_idle",
+            ]
             let prepared = try await world.world.pool.read(
                 query("SELECT name, array_length(parameter_types, 1) FROM pg_prepared_statements ORDER BY name")
             ).map { row throws(PostgresError) in (name: try row.text(), count: Int(try row.int32OrNil() ?? 0)) }

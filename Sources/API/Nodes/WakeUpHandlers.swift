@@ -85,7 +85,8 @@ struct WakeUpHandlers: Sendable {
         }
         guard app.settings.wakeUp.isEnabled else { throw Self.disabled }
         let keys = call.rest == [""] ? [] : call.rest
-        guard call.fault == nil, let path = try? NodePath(keys), let device = call.query["id"],
+        guard call.fault == nil, let path = try? NodePath(keys),
+            WakeUpShaping.canAddress(WakeUpAddress(app: app.slug, path: path)), let device = call.query["id"],
             let mode = Self.mode(call.query["mode"]),
             PushProviders.offered.contains(where: { (try? $0.readToken(device)) != nil })
         else { throw Self.invalidRequest }

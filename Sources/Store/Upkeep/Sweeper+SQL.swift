@@ -73,6 +73,22 @@ enum HousekeepingSQL {
 
     private static let endings = TerminalState.allCases.map(\.name).joined(separator: ", ")
 
+    /// Removes registrations that only subscriptions had made, and that have none any more.
+    static let sweepIdleSubscribers = Statement(
+        "sweep_idle_subscribers",
+        """
+        WITH idle AS MATERIALIZED (
+            SELECT registration_id FROM idle_subscribers
+            WHERE since < coalesce(:now, now()) - :age_us * interval '1 microsecond'
+            ORDER BY since, registration_id LIMIT :limit FOR UPDATE SKIP LOCKED
+        ), gone AS (
+            DELETE FROM registrations r
+            WHERE id = ANY (ARRAY(SELECT registration_id FROM idle)) AND kind = \(TokenKind.wakeUp.sql)
+                AND NOT EXISTS (SELECT FROM subscriptions WHERE registration_id = r.id)
+        )
+        DELETE FROM idle_subscribers WHERE registration_id = ANY (ARRAY(SELECT registration_id FROM idle))
+        """)
+
     /// Removes the inline targets of messages that are over.
     static let sweepInlineTargets = Statement(
         "sweep_inline_targets",

@@ -9,7 +9,7 @@ package struct Sweeper: Sendable {
     package static let idempotencyKept: Duration = .seconds(48 * 3_600)
     /// Longer than the longest window of a suspicion, by as much as its judge may be away.
     package static let routeMinutesKept: Duration = SuspicionRule.windowMax + .seconds(7 * 86_400)
-    /// The time for which the gateway's own messages can be looked at.
+    /// The time for which the gateway's own messages can be looked at, and the registrations that they go to are kept.
     package static let wakeUpsKept: Duration = .seconds(3 * 86_400)
     /// The rows of one table per call: a sweep never holds many locks.
     static let rowsMax: Int64 = 5_000
@@ -37,6 +37,7 @@ package struct Sweeper: Sendable {
             Query(HousekeepingSQL.sweepRouteMinutes) { $0.rows(olderThan: Self.routeMinutesKept, now) },
             Query(HousekeepingSQL.sweepContents) { $0.rows(olderThan: contentKept, now) },
             Query(HousekeepingSQL.sweepWakeUps) { $0.rows(olderThan: Self.wakeUpsKept, now) },
+            Query(HousekeepingSQL.sweepIdleSubscribers) { $0.rows(olderThan: Self.wakeUpsKept, now) },
             Query(HousekeepingSQL.sweepInlineTargets) { $0.rows(olderThan: contentKept, now) },
             Query(LimitSQL.sweep) {
                 $0.instant("now", now)

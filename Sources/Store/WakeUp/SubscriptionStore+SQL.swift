@@ -45,6 +45,10 @@ enum SubscriptionSQL {
         FROM apps WHERE id = :app FOR SHARE
         """)
 
+    /// Keeps a registration from being removed until the transaction ends.
+    static let keepRegistration = Statement(
+        "subscription_keep_registration", "SELECT id FROM registrations WHERE id = :registration FOR KEY SHARE")
+
     /// The watch of a path, kept from being removed until the transaction ends.
     static let watch = Statement(
         "subscription_watch",
@@ -88,7 +92,15 @@ enum SubscriptionSQL {
             SELECT FROM subscriptions WHERE registration_id = :registration AND watch_id <> :watch LIMIT :limit) AS own
         """)
 
-    /// Adds or refreshes a subscription. A refresh keeps what it was told. Returns its id.
+    /// An app's subscriptions, up to a limit.
+    static let countOfApp = Statement(
+        "subscription_count_of_app",
+        """
+        SELECT count(*) FROM (
+            SELECT FROM subscriptions WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit) AS counted
+        """)
+
+    /// Adds or refreshes a subscription. A refresh keeps what it was told. Returns the id of a new one.
     static let add = Statement(
         "subscription_add",
         """
@@ -103,7 +115,7 @@ enum SubscriptionSQL {
         )
         INSERT INTO subscription_progress (subscription_id, sent_seq)
         SELECT made.id, w.seq FROM made JOIN watches w ON w.id = :watch
-        ON CONFLICT DO NOTHING
+        ON CONFLICT DO NOTHING RETURNING subscription_id
         """)
 
     /// The subscription of a registration to a path, and the user that made it.

@@ -8,11 +8,14 @@ import WakeUpRules
 /// The subscriptions of devices to watched paths.
 package struct SubscriptionStore: Sendable {
     let pool: PostgresPool
+    private let counts = SubscriptionCounts()
 
     package init(pool: PostgresPool) { self.pool = pool }
 
     /// The most subscriptions of one device.
     package static let perDeviceMax: Int64 = 1_000
+    /// The most subscriptions of one app, since anybody who may read a node may subscribe to it, with any token.
+    package static let perAppMax: Int64 = 10_000_000
 
     /// A request of a device that has no API key.
     package struct Request: Equatable, Sendable {
@@ -31,6 +34,7 @@ package struct SubscriptionStore: Sendable {
         package var lifetime: Duration
         package var weightBytesMax: Int64
         package var weightLeavesMax: Int64
+        package var perAppMax = SubscriptionStore.perAppMax
 
         package init(
             app: AppID, path: NodePath, token: String, installation: String, mode: WakeUpMode, lifetime: Duration,
@@ -50,25 +54,30 @@ package struct SubscriptionStore: Sendable {
         case unusableToken
         /// The node weighs more than the app's settings allow.
         case tooBig
-        /// The device has as many subscriptions as it may have.
+        /// The device or the app has as many subscriptions as it may have.
         case tooMany
     }
 
     /// Adds a subscription, or refreshes it. Committed when this returns `.subscribed`.
     ///
+    /// A refresh is possible also if the app has as many subscriptions as it may have.
+    ///
     /// A token that a registration holds stays with it. Any other gets a registration of its own, which no message but a
     /// wake-up reaches.
     package func subscribe(_ request: Request) async throws(StoreFault) -> Reply {
         try await translating { () throws(PostgresError) in
-            let registration: Int64
-            switch try await holder(of: request.token, app: request.app) {
-            case .found(let id): registration = id
-            case .unusable: return .unusableToken
-            case .none(let provider, let token):
-                guard let id = try await adopt(provider, token, request) else { return .unusableToken }
-                registration = id
+            for _ in 0..<RegistryStore.singleTriesMax {
+                let registration: Int64
+                switch try await holder(of: request.token, app: request.app) {
+                case .found(let id): registration = id
+                case .unusable: return .unusableToken
+                case .none(let provider, let token):
+                    guard let id = try await adopt(provider, token, request) else { return .unusableToken }
+                    registration = id
+                }
+                if let reply = try await add(request, registration) { return reply }
             }
-            return try await add(request, registration)
+            return .unusableToken
         }
     }
 
@@ -174,21 +183,42 @@ package struct SubscriptionStore: Sendable {
         }
     }
 
-    private func add(_ request: Request, _ registration: Int64) async throws(PostgresError) -> Reply {
-        let pool = pool
+    /// Whether the app has as many subscriptions as it may have.
+    private func isFull(_ request: Request) async throws(PostgresError) -> Bool {
+        if counts.mustCount(request.app.value) {
+            let count = Query(SubscriptionSQL.countOfApp) {
+                $0.int64("app", request.app.value)
+                $0.int64("limit", request.perAppMax)
+            }
+            let answers = try await pool.run(
+                [Query(PlannerSQL.throughKeys), count], transaction: .init(isReadOnly: true))
+            counts.set(try answers[1].one(Int64.init), of: request.app.value)
+        }
+        return counts[request.app.value] >= request.perAppMax
+    }
+
+    /// Returns nil if the registration was removed meanwhile.
+    private func add(_ request: Request, _ registration: Int64) async throws(PostgresError) -> Reply? {
+        let isFull = try await isFull(request)
+        let (pool, counts) = (pool, counts)
         return try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) -> Reply in
+            try await pool.transaction { transaction throws(PostgresError) -> Reply? in
                 let find = Query(SubscriptionSQL.watch) {
                     $0.int64("app", request.app.value)
                     $0.text("path", request.path.text)
                 }
                 let isEnabled = Query(SubscriptionSQL.isEnabled) { $0.int64("app", request.app.value) }
-                let answers = try await transaction.run([Query(PlannerSQL.throughKeys), isEnabled, find])
+                let keep = Query(SubscriptionSQL.keepRegistration) { $0.int64("registration", registration) }
+                let answers = try await transaction.run([Query(PlannerSQL.throughKeys), isEnabled, keep, find])
                 guard try answers[1].first(Bool.init) == true else {
                     await transaction.abandon()
                     return .disabled
                 }
-                var found = try answers[2].first(Watch.init)
+                guard answers[2].rowCount > 0 else {
+                    await transaction.abandon()
+                    return nil
+                }
+                var found = try answers[3].first(Watch.init)
                 if found == nil {
                     let lock = Query(NodeSQL.lock) { $0.int64("app", request.app.value) }
                     let make = Query(SubscriptionSQL.addWatch) {
@@ -213,7 +243,17 @@ package struct SubscriptionStore: Sendable {
                     await transaction.abandon()
                     return .tooMany
                 }
-                _ = try await transaction.runAndCommit(writes(request, watch, registration))
+                let known = Query(SubscriptionSQL.find) {
+                    $0.int64("app", request.app.value)
+                    $0.text("path", request.path.text)
+                    $0.int64("registration", registration)
+                }
+                if isFull, try await transaction.run(known).rowCount == 0 {
+                    await transaction.abandon()
+                    return .tooMany
+                }
+                let written = try await transaction.runAndCommit(writes(request, watch, registration))
+                if written[written.count - 1].rowCount > 0 { counts.add(to: request.app.value) }
                 return .subscribed
             }
         }

@@ -1,0 +1,99 @@
+import Basis
+import Encodings
+import Model
+import Postgres
+import Reactor
+import Store
+import Testing
+import WakeUpRules
+
+@Suite("Subscribing to a path")
+struct SubscribingTests {
+    @Test("fails if the node is heavy, without a token, and too often")
+    func refusals() async throws {
+        try await withFanOuts { world in
+            try await world.put("/a", #"{"x": 1, "y": 2}"#)
+            #expect(try await world.subscribe("device", "/a", leavesMax: 1) == .tooBig)
+            #expect(try await world.subscribe("device", "/a/x", leavesMax: 1) == .subscribed)
+            #expect(try await world.subscribe("a device", "/a") == .unusableToken)
+            try await world.put("/a/x", #"{"z": 1, "y": 2}"#)
+            #expect(try await world.subscribe("device", "/a/x", leavesMax: 1) == .tooBig, "it has grown since")
+            try await world.world.pool.script(
+                """
+                INSERT INTO subscriptions (app_id, watch_id, registration_id, version, mode, expires_at)
+                SELECT app_id, 1000000 + number, registration_id, 1, 1, expires_at
+                FROM subscriptions, generate_series(1, 999) AS number
+                """)
+            #expect(try await world.subscribe("device", "/b") == .tooMany)
+            #expect(try await world.subscribe("device", "/a/x") == .subscribed, "it is a refresh")
+        }
+    }
+
+    @Test("adds no subscription above the app's limit, and refreshes those that exist")
+    func perApp() async throws {
+        try await withFanOuts { world in
+            for device in ["one", "two"] { try await world.subscribe(device, "/a", perAppMax: 2) }
+            #expect(try await world.subscribe("three", "/a", perAppMax: 2) == .tooMany)
+            #expect(try await world.subscribe("one", "/a", .value, perAppMax: 2) == .subscribed)
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 2)
+        }
+    }
+
+    @Test("makes another registration of a token whose registration is just being removed")
+    func removedMeanwhile() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a")
+            let pool = world.world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let again = try await pool.transaction {
+                transaction throws(PostgresError) -> Task<SubscriptionStore.Reply, any Error> in
+                _ = try await transaction.run(query("DELETE FROM registrations"))
+                let again = Task { try await world.subscribe("phone", "/a") }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
+                return again
+            }
+            #expect(try await again.value == .subscribed)
+            let whole = "SELECT count(*) FROM subscriptions s JOIN registrations r ON r.id = s.registration_id"
+            #expect(try await world.world.number(whole) == 1)
+        }
+    }
+
+    @Test("leaves no registration behind, some days after the last subscription of its token")
+    func idle() async throws {
+        try await withFanOuts { world in
+            for path in ["/a", "/b"] { try await world.subscribe("leaver", path) }
+            try await world.subscribe("stayer", "/a")
+            for path in ["/a", "/b"] { #expect(try await world.unsubscribe("leaver", path)) }
+            #expect(try await world.unsubscribe("stayer", "/a"))
+            try await world.subscribe("stayer", "/b")
+            let sweeper = world.world.stores.sweeper
+            let count = "SELECT count(*) FROM registrations"
+            while try await sweeper.sweep(now: Clocks.wallNow() + .seconds(86_400)) > 0 {}
+            #expect(try await world.world.number(count) == 2, "a notice may be under way")
+            while try await sweeper.sweep(now: Clocks.wallNow() + .seconds(4 * 86_400)) > 0 {}
+            #expect(try await world.world.number(count) == 1)
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 1)
+            #expect(try await world.world.number("SELECT count(*) FROM idle_subscribers") == 0)
+        }
+    }
+
+    @Test("takes no token from the installation that registered it")
+    func registered() async throws {
+        try await withFanOuts { world in
+            let registration = StoreWorld.registration("phone", token: 7)
+            let registered = try await world.world.register(registration)
+            let token = Hexadecimal.text(registration.token.bytes)
+            let request = SubscriptionStore.Request(
+                app: world.world.app, path: .root, token: token, installation: "wakeup-7", mode: .noData,
+                lifetime: .seconds(3_600), weightBytesMax: 1 << 20, weightLeavesMax: 100)
+            #expect(try await world.world.stores.subscriptions.subscribe(request) == .subscribed)
+            #expect(try await world.world.device("phone") == registered.record)
+            #expect(try await world.world.number("SELECT count(*) FROM registrations") == 1)
+            #expect(
+                try await world.world.number(
+                    "SELECT registration_id FROM subscriptions") == Int(registered.record.id.value))
+        }
+    }
+}
