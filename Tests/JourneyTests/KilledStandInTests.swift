@@ -38,6 +38,10 @@ extension Journeys {
                         }
                         #expect(try await gateway.account(message, of: .garden).state == "sending")
                         try await standIn.startAgain()
+                        // A provider that dies again before that is no news to the gateway.
+                        try await eventually("the gateway to send again") {
+                            gateway.program.logged.components(separatedBy: "A lane can send again").count > death
+                        }
                     }
 
                     let account = try await gateway.finished(message, of: .garden)
