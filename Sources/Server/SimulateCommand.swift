@@ -167,8 +167,13 @@ struct SimulateCommand: AsyncParsableCommand {
         if !FileManager.default.fileExists(atPath: path) {
             _ = FileManager.default.createFile(atPath: path, contents: nil)
         }
-        guard let handle = FileHandle(forWritingAtPath: path) else { throw StartFault("\(path) can't be written") }
-        _ = try handle.seekToEnd()
+        guard let handle = FileHandle(forUpdatingAtPath: path) else { throw StartFault("\(path) can't be written") }
+        // An earlier simulator may have been killed within a line.
+        let end = try handle.seekToEnd()
+        if end > 0 {
+            try handle.seek(toOffset: end - 1)
+            if try handle.read(upToCount: 1) != Data("\n".utf8) { try handle.write(contentsOf: Data("\n".utf8)) }
+        }
         let file = RecordFile(handle)
         return { lines in file.append(lines) }
     }
