@@ -1,5 +1,6 @@
 import API
 import JSON
+import Model
 import Testing
 
 @Suite("The subscriptions of an app")
@@ -86,11 +87,14 @@ struct ServedSubscriptionTests {
         }
     }
 
+    private static func setting(_ state: RegistrationState) -> String {
+        "UPDATE registrations SET state = \(state.rawValue)"
+    }
+
     @Test(
         "have a state: active, dormant while their token is retired, or expired",
         arguments: [
-            ("SELECT 1", "active"), ("UPDATE registrations SET state = 2", "active"),
-            ("UPDATE registrations SET state = 3", "dormant"),
+            ("SELECT 1", "active"), (Self.setting(.suspected), "active"), (Self.setting(.retired), "dormant"),
             ("UPDATE subscriptions SET expires_at = now()", "expired"),
         ])
     func states(change: String, state: String) async throws {
@@ -157,7 +161,7 @@ struct ServedSubscriptionTests {
             #expect(try await world.pool.number(notices) == 1)
             #expect(try await world.pool.number("SELECT count(*) FROM subscription_progress") == 3)
             // A provider takes no push to a retired token.
-            try await world.pool.script("UPDATE registrations SET state = 3")
+            try await world.pool.script(Self.setting(.retired))
             try await world.expect(204, "DELETE", Self.path + "/3")
             #expect(try await world.pool.number("SELECT count(*) FROM messages") == 1)
         }

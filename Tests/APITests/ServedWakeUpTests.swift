@@ -62,7 +62,7 @@ struct ServedWakeUpTests {
         "a//b?id=x", "a/?id=x", "a%2Fb?id=x", "a%00?id=x", "a%?id=x", "../a?id=x", ".hidden?id=x", "$any?id=x",
         String(repeating: "k", count: 769) + "?id=x",
         (0..<3).map { _ in String(repeating: "k", count: 700) }.joined(separator: "/") + "?id=x",
-        // As long as a path may be, but twice as long in a payload.
+        // The longest path that is allowed, of characters that take two bytes each in a payload.
         (0..<3).map { _ in String(repeating: "%22", count: 680) }.joined(separator: "/") + "?id=x",
     ]
 

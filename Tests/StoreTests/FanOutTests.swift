@@ -124,7 +124,9 @@ struct FanOutTests {
             #expect(try await world.unsubscribe("left", "/a"))
             #expect(try await world.unsubscribe("left", "/a"), "there is none any more")
             _ = try await world.world.stores.registry.removeDevice(app: world.world.app, installation: "gone")
-            try await world.world.pool.script("UPDATE registrations SET state = 3 WHERE installation = 'asleep'")
+            let retired = RegistrationState.retired.rawValue
+            try await world.world.pool.script(
+                "UPDATE registrations SET state = \(retired) WHERE installation = 'asleep'")
             try await world.put("/a", "1")
             try await world.fanOut()
             #expect(try await world.waiting() == ["kept: changed"])

@@ -118,7 +118,7 @@ struct FanOutWorld {
         return message(text)
     }
 
-    /// What each device was told and has not received yet, as "device: text".
+    /// The texts that were cut for devices and have not ended, each as "device: text".
     func waiting() async throws -> [String] {
         let rows = try await world.pool.read(
             query(

@@ -74,7 +74,7 @@ struct NodeTests {
     }
 }
 
-/// What the database must say of a watch.
+/// The state of a watch that the database must show.
 private struct WatchState: Equatable {
     var seq: Int64 = 0
     var bytes: Int64 = 0
