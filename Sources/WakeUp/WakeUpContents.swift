@@ -45,7 +45,7 @@ enum WakeUpContents {
         case .noData: return WakeUpShaping.noData(watch.address)
         case .value: return WakeUpShaping.value(watch.data, of: watch.address, fits: fits)
         case .childEvent:
-            let changes = watch.changes(after: group.sentSeq)
+            let changes = group.changes
             if let changes, changes.isEmpty { return nil }
             return WakeUpShaping.childEvent(changes, of: watch.address, fits: fits)
         }

@@ -58,6 +58,25 @@ struct FanOutWorld {
             app: world.app, path: NodePath(stored: path), token: Self.token(device), user: user)
     }
 
+    /// Registers a device with the token with which it subscribes.
+    func register(_ device: String) async throws {
+        let registration = DeviceRegistration(
+            installation: device, provider: .fcm, token: DeviceToken(bytes: Array(Self.token(device).utf8)))
+        _ = try await world.stores.registry.register([registration], app: world.app)[0].get()
+    }
+
+    /// Retires a device's token, as after an answer that it is dead.
+    func retire(_ device: String) async throws {
+        let found = "SELECT id, generation, route_id FROM registrations WHERE installation = '\(device)'"
+        let verdict = try await world.pool.read(query(found)).one { row throws(PostgresError) in
+            let (id, generation) = (RegistrationID(try row.int64()), TokenGeneration(try row.int32()))
+            return GuardedVerdict(
+                registration: id, generation: generation, route: RouteID(try row.int64()),
+                verdict: .unregistered(since: nil, reason: "UNREGISTERED"), asOf: Clocks.wallNow() + .seconds(60))
+        }
+        _ = try await world.stores.parcels.applyVerdicts([verdict])
+    }
+
     static func token(_ device: String) -> String { "token-of-\(device)" }
 
     /// Runs fan-outs until no watch is due at that time.
@@ -107,7 +126,7 @@ struct FanOutWorld {
             guard case .json(let json) = group.watch.data else { return nil }
             text = String(decoding: json, as: UTF8.self)
         case .childEvent:
-            guard let changes = group.watch.changes(after: group.sentSeq) else {
+            guard let changes = group.changes else {
                 text = "too big"
                 break
             }

@@ -123,7 +123,7 @@ private struct ClientWorld {
             case .noData: payload = WakeUpShaping.noData(group.watch.address)
             case .value: payload = WakeUpShaping.value(group.watch.data, of: group.watch.address, fits: fits)
             case .childEvent:
-                let changes = group.watch.changes(after: group.sentSeq)
+                let changes = group.changes
                 if let changes, changes.isEmpty { return nil }
                 payload = WakeUpShaping.childEvent(changes, of: group.watch.address, fits: fits)
             }

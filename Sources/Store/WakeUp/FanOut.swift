@@ -7,25 +7,29 @@ import WakeUpRules
 package struct FanOutOrder: Equatable, Sendable {
     /// The most subscriptions of one transaction. A watch with more has several, one after the other.
     package let subscriptionsMax: Int
+    /// The most subscriptions of a watch that shares its transaction with others.
+    package let fewSubscriptions: Int
     package let parcelMembersMax: Int
     /// The format of the messages' contents.
     package let format: Int16
 
-    package init(subscriptionsMax: Int, parcelMembersMax: Int, format: Int16) {
-        (self.subscriptionsMax, self.parcelMembersMax, self.format) = (subscriptionsMax, parcelMembersMax, format)
+    package init(subscriptionsMax: Int, fewSubscriptions: Int = 64, parcelMembersMax: Int, format: Int16) {
+        (self.subscriptionsMax, self.fewSubscriptions) = (subscriptionsMax, fewSubscriptions)
+        (self.parcelMembersMax, self.format) = (parcelMembersMax, format)
     }
 }
 
 /// Subscriptions of a watch that are told the same.
 package struct FanOutGroup: Sendable {
     package let watch: WatchSnapshot
-    package let mode: WakeUpMode
-    package let provider: Provider
-    /// The number of the last write that they were told of, for child events; `unknown`: too many were told different
-    /// ones.
-    package let sentSeq: Int64
+    private let group: WakeUpGroup
 
-    static let unknown: Int64 = -1
+    init(_ watch: WatchSnapshot, _ group: WakeUpGroup) { (self.watch, self.group) = (watch, group) }
+
+    package var mode: WakeUpMode { group.mode }
+    package var provider: Provider { group.provider }
+    /// The children that changed since the group was told; nil: which ones is not known.
+    package var changes: ChildChanges? { watch.changes(after: group.sentSeq) }
 }
 
 /// Devices that hear of the end of their subscriptions to one path.
@@ -67,20 +71,6 @@ package enum FanOutReply: Equatable, Sendable {
     case told(messages: Int, subscriptions: Int, ready: [ReadyRoute])
 
     package var ready: [ReadyRoute] { if case .told(_, _, let ready) = self { ready } else { [] } }
-}
-
-/// The waits between two turns of a watch.
-enum FanOutPace {
-    /// A push usually ends within this time.
-    static let unsettledFirst: Duration = .milliseconds(250)
-    /// While a provider is down, each look reads the parcels of the last messages.
-    static let unsettledMax: Duration = .seconds(5)
-
-    /// How long to wait for pushes that have not ended.
-    /// - Parameter tries: the turns before this one that found such pushes.
-    static func wait(tries: Int16) -> Duration {
-        min(unsettledMax, unsettledFirst * (1 << min(Int(tries), 8)))
-    }
 }
 
 /// The app whose watch had the last turn on this process.

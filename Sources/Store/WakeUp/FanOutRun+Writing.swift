@@ -7,7 +7,7 @@ import WakeUpRules
 extension FanOutRun {
     /// Writes messages, parcels and notes, and commits. Returns the routes with new parcels.
     mutating func write(in transaction: PostgresTransaction) async throws(PostgresError) -> [ReadyRoute] {
-        let ends = turns.filter { $0.snapshot != nil }.map { TurnEnd($0, limit: limit) }
+        let ends = turns.compactMap { turn in turn.rules.map { (watch: turn.watch, end: $0.end) } }
         let gone = turns.filter { !$0.exists }.map(\.watch)
         let wakeUps = messages.writes(.wakeUp, format: order.format, now: now)
         let revocations = notices.writes(.revocation, format: order.format, now: now)
@@ -46,49 +46,17 @@ extension FanOutRun {
         }
     }
 
-    private func end(_ ends: [TurnEnd]) -> Query {
+    private func end(_ ends: [(watch: Int64, end: WatchTurnEnd)]) -> Query {
         Query(FanOutSQL.end) {
             $0.instant("now", now)
             $0.int64Array("watches", ends.map(\.watch))
-            $0.boolArray("wake_some", ends.map(\.wakesSome))
-            $0.boolArray("are_over", ends.map(\.isOver))
-            $0.int64Array("next_us", ends.map(\.next.wholeMicroseconds))
-            $0.int16Array("tries", ends.map(\.tries))
-            $0.int64Array("round_seqs", ends.map(\.roundSeq))
-            $0.int64Array("adoptions", ends.map(\.adoptions))
-            $0.int64Array("after", ends.map(\.after))
-        }
-    }
-
-    /// The state in which a turn leaves its watch.
-    private struct TurnEnd {
-        let watch: Int64
-        let wakesSome: Bool
-        /// All subscriptions were told of the changes up to the round's number.
-        let isOver: Bool
-        /// The time until the next turn, if there is more to tell.
-        let next: Duration
-        let tries: Int16
-        let roundSeq: Int64
-        /// The watch's adoptions when its subscriptions were read.
-        let adoptions: Int64
-        /// The last registration that was read; 0: the round is over.
-        let after: Int64
-
-        init(_ turn: Turn, limit: Int) {
-            (watch, wakesSome, adoptions) = (turn.watch, turn.wakesSome, turn.snapshot?.adoptions ?? 0)
-            let seq = turn.snapshot?.seq ?? 0
-            // A round with pushes that have not ended tells all but their changes, whose number is never reached.
-            roundSeq = turn.hasUnsettled ? 0 : turn.roundSeq ?? seq
-            let goesOn = turn.subscriptions.count >= limit
-            after = goesOn ? turn.subscriptions[turn.subscriptions.count - 1].registration : 0
-            isOver = !goesOn && !turn.hasUnsettled
-            tries = turn.wakesSome || !turn.hasUnsettled ? 0 : min(turn.tries, .max - 1) + 1
-            next =
-                goesOn
-                ? .zero
-                : turn.hasUnsettled
-                    ? FanOutPace.wait(tries: turn.tries) : turn.snapshot?.settings.gather ?? .zero
+            $0.boolArray("wake_some", ends.map(\.end.wakesSome))
+            $0.boolArray("are_over", ends.map(\.end.isOver))
+            $0.int64Array("next_us", ends.map(\.end.next.wholeMicroseconds))
+            $0.int16Array("tries", ends.map(\.end.tries))
+            $0.int64Array("round_seqs", ends.map(\.end.roundSeq))
+            $0.int64Array("adoptions", ends.map(\.end.adoptions))
+            $0.int64Array("after", ends.map(\.end.after))
         }
     }
 }

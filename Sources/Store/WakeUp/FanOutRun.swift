@@ -28,74 +28,42 @@ struct FanOutRun: Sendable {
     struct Turn: Sendable {
         let watch: Int64
         let app: Int64
-        let tries: Int16
-        /// The watch's number when the round began; nil: it begins now.
-        let roundSeq: Int64?
-        /// The last registration that this round has passed.
-        let after: Int64
+        let claim: WatchClaim
         var snapshot: WatchSnapshot?
-        var subscriptions: [Subscription] = []
-        /// Pushes of some of its subscriptions have not ended.
-        var hasUnsettled = false
-        var wakesSome = false
+        /// Its decisions. nil, as the snapshot: the watch was removed, or was left for another transaction.
+        var rules: WatchTurn?
+        var subscriptions: [SubscriptionStatus] = []
         /// The watch was not removed meanwhile.
         var exists = true
         /// Ends all its subscriptions, because the node has become too heavy.
         var revocation: Query?
 
         /// Nobody subscribes to it any more.
-        var isEmpty: Bool { snapshot != nil && after == 0 && subscriptions.isEmpty }
+        var isEmpty: Bool { snapshot != nil && claim.after == 0 && subscriptions.isEmpty }
 
         init(_ row: inout Row) throws(PostgresError) {
-            (watch, app, tries) = (try row.int64(), try row.int64(), try row.int16())
-            (roundSeq, after) = (try row.int64OrNil(), try row.int64())
+            (watch, app) = (try row.int64(), try row.int64())
+            claim = WatchClaim(tries: try row.int16(), roundSeq: try row.int64OrNil(), after: try row.int64())
         }
 
-        /// Whether a subscription is to be told of something. One whose token is retired sleeps until that is taken back.
-        func isBehind(_ subscription: Subscription) -> Bool {
-            guard let snapshot, snapshot.settings.isEnabled, !snapshot.isTooHeavy else { return false }
-            return subscription.sentSeq < snapshot.seq && !subscription.isExpired && !subscription.isRetired
-        }
+        /// The subscriptions that may be told something.
+        var behind: [SubscriptionStatus] { rules.map { rules in subscriptions.filter { rules.isBehind($0) } } ?? [] }
     }
 
-    struct Subscription: Sendable {
+    /// A subscription, with the place of its watch among the turns.
+    private struct FoundSubscription {
         let turn: Int
-        let id: Int64
-        let registration: Int64
-        let mode: WakeUpMode
-        let isExpired: Bool
-        let sentSeq: Int64
-        let message: UniversalID?
-        let route: Int64
-        let provider: Provider
-        let isRetired: Bool
-
-        var member: Member { Member(id: registration, route: route) }
+        let status: SubscriptionStatus
 
         init(_ row: inout Row, turns: Int) throws(PostgresError) {
             turn = try row.place(upTo: turns)
-            (id, registration) = (try row.int64(), try row.int64())
-            (mode, isExpired, sentSeq) = (try row.stored(), try row.bool(), try row.int64())
-            message = try row.optional { row throws(PostgresError) in try row.uuid() }
-            (route, provider, isRetired) = (try row.int64(), try row.stored(), try row.bool())
-        }
-    }
-
-    /// A group of subscriptions that are told the same.
-    private struct GroupKey: Hashable, Comparable {
-        let mode: WakeUpMode
-        let provider: Provider
-        /// Only for child events: the others are told the data as it is now.
-        var sentSeq: Int64
-
-        init(_ subscription: Subscription) {
-            (mode, provider) = (subscription.mode, subscription.provider)
-            sentSeq = mode == .childEvent ? subscription.sentSeq : 0
-        }
-
-        static func < (left: GroupKey, right: GroupKey) -> Bool {
-            (left.mode.rawValue, left.provider.rawValue, right.sentSeq)
-                < (right.mode.rawValue, right.provider.rawValue, left.sentSeq)
+            let (id, registration) = (try row.int64(), try row.int64())
+            let (mode, isExpired, sentSeq) = (try row.stored() as WakeUpMode, try row.bool(), try row.int64())
+            let message = try row.optional { row throws(PostgresError) in try row.uuid() }
+            let (route, provider, isRetired) = (try row.int64(), try row.stored() as Provider, try row.bool())
+            status = SubscriptionStatus(
+                id: id, registration: registration, route: route, mode: mode, provider: provider, isExpired: isExpired,
+                isRetired: isRetired, sentSeq: sentSeq, message: message)
         }
     }
 
@@ -127,10 +95,6 @@ struct FanOutRun: Sendable {
             pending = members.indices.filter { !settled[$0] }.map { members[$0] }
         }
     }
-
-    /// The most groups of subscriptions that are told of different children, those that were told last first. The others
-    /// only hear that there is too much to tell.
-    private static let childGroupsMax = 8
 
     var messageCount: Int { messages.count + notices.count }
     var toldCount: Int { (messages + notices).reduce(0) { $0 + $1.cut.members } }
@@ -173,16 +137,17 @@ struct FanOutRun: Sendable {
                 continue
             }
             turns[place].snapshot = snapshot
+            turns[place].rules = WatchTurn(turns[place].claim, snapshot.status, limit: limit)
             if snapshot.isTooHeavy { turns[place].revocation = Query(revoking: snapshot) }
         }
         for subscription in found where turns[subscription.turn].snapshot != nil {
-            turns[subscription.turn].subscriptions.append(subscription)
+            turns[subscription.turn].subscriptions.append(subscription.status)
         }
         try await sort(in: transaction)
     }
 
     /// The most subscriptions of one watch.
-    var limit: Int { turns.count == 1 ? order.subscriptionsMax : FanOutStore.fewSubscriptions }
+    var limit: Int { turns.count == 1 ? order.subscriptionsMax : order.fewSubscriptions }
 
     private var readWatches: Query {
         Query(FanOutSQL.read) {
@@ -192,39 +157,36 @@ struct FanOutRun: Sendable {
         }
     }
 
-    private func subscriptions(in transaction: PostgresTransaction) async throws(PostgresError) -> [Subscription] {
+    private func subscriptions(in transaction: PostgresTransaction) async throws(PostgresError) -> [FoundSubscription] {
         let query = Query(FanOutSQL.subscriptions) {
             $0.int64Array("watches", turns.map(\.watch))
-            $0.int64Array("after", turns.map(\.after))
+            $0.int64Array("after", turns.map(\.claim.after))
             $0.int64("limit", Int64(limit))
             $0.instant("now", now)
         }
         let count = turns.count
-        return try await transaction.run(query).map { row throws(PostgresError) in try Subscription(&row, turns: count)
+        return try await transaction.run(query).map { row throws(PostgresError) in
+            try FoundSubscription(&row, turns: count)
         }
     }
 
     /// Decides for each subscription whether it is told something now, and makes the messages.
     private mutating func sort(in transaction: PostgresTransaction) async throws(PostgresError) {
-        let asked = Set(
-            turns.flatMap { turn in turn.subscriptions.compactMap { turn.isBehind($0) ? $0.message : nil } })
+        let asked = Set(turns.flatMap { turn in turn.behind.compactMap(\.message) })
         let unsettled = try await unsettled(of: asked.sorted { ($0.high, $0.low) < ($1.high, $1.low) }, in: transaction)
         let losses = try await losses(in: transaction)
         let rules = try await rules(in: transaction)
         for place in turns.indices {
-            guard let snapshot = turns[place].snapshot else { continue }
-            var candidates: [Subscription] = []
-            for subscription in turns[place].subscriptions where turns[place].isBehind(subscription) {
-                if let message = subscription.message, unsettled[message]?.contains(subscription.registration) == true {
-                    turns[place].hasUnsettled = true
-                } else {
-                    candidates.append(subscription)
-                }
-            }
+            let read = turns[place].subscriptions
+            guard let snapshot = turns[place].snapshot,
+                let candidates = turns[place].rules?.toTell(read, isUnsettled: { unsettled.include($0) })
+            else { continue }
             let check = RuleCheck(
                 app: snapshot.app.value, rules: rules[snapshot.app.value] ?? .none, now: now ?? Clocks.wallNow())
             let allowed = try await allowed(candidates, snapshot, check, in: transaction)
-            tell(allowed, snapshot, losses, at: place)
+            for (group, members) in WakeUpGroup.groups(of: allowed, isLost: { losses.include($0) }) {
+                tell(members, group, snapshot, at: place)
+            }
             let others = Set(candidates.map(\.id)).subtracting(allowed.map(\.id))
             revoke(candidates.filter { others.contains($0.id) }, snapshot)
         }
@@ -250,9 +212,9 @@ struct FanOutRun: Sendable {
 
     /// The subscriptions whose users may read the path now.
     private func allowed(
-        _ candidates: [Subscription], _ snapshot: WatchSnapshot, _ check: RuleCheck,
+        _ candidates: [SubscriptionStatus], _ snapshot: WatchSnapshot, _ check: RuleCheck,
         in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [Subscription] {
+    ) async throws(PostgresError) -> [SubscriptionStatus] {
         if candidates.isEmpty { return [] }
         let path = snapshot.address.path
         guard check.rules.namesAuth(at: path.keys) else {
@@ -271,12 +233,9 @@ struct FanOutRun: Sendable {
     }
 
     /// The members whose last push was discarded, of messages about children: they miss what it told.
-    private func losses(in transaction: PostgresTransaction) async throws(PostgresError) -> [UniversalID: Set<Int64>] {
-        let asked = Set(
-            turns.flatMap { turn in
-                turn.subscriptions.filter { $0.mode == .childEvent && turn.isBehind($0) }.compactMap(\.message)
-            })
-        var lost: [UniversalID: Set<Int64>] = [:]
+    private func losses(in transaction: PostgresTransaction) async throws(PostgresError) -> PushSet {
+        let asked = Set(turns.flatMap { turn in turn.behind.filter { $0.mode == .childEvent }.compactMap(\.message) })
+        var lost = PushSet()
         if asked.isEmpty { return lost }
         let query = Query(FanOutSQL.discarded) {
             $0.uuidArray("messages", asked.sorted { ($0.high, $0.low) < ($1.high, $1.low) })
@@ -284,30 +243,12 @@ struct FanOutRun: Sendable {
         let rows = try await transaction.run(query).map { row throws(PostgresError) in
             (message: try row.uuid(), members: try row.members(column: 1, of: FanOutSQL.discarded))
         }
-        for row in rows { lost[row.message, default: []].formUnion(row.members) }
+        for row in rows { lost.add(row.message, row.members) }
         return lost
     }
 
-    private mutating func tell(
-        _ subscriptions: [Subscription], _ snapshot: WatchSnapshot, _ losses: [UniversalID: Set<Int64>], at place: Int
-    ) {
-        let groups = Dictionary(grouping: subscriptions) { subscription in
-            var key = GroupKey(subscription)
-            if let message = subscription.message, losses[message]?.contains(subscription.registration) == true {
-                key.sentSeq = FanOutGroup.unknown
-            }
-            return key
-        }
-        var childGroups = 0
-        for (var key, members) in groups.sorted(by: { $0.key < $1.key }) {
-            if key.mode == .childEvent { childGroups += 1 }
-            if childGroups > Self.childGroupsMax { key.sentSeq = FanOutGroup.unknown }
-            tell(members, key, snapshot, at: place)
-        }
-    }
-
     /// Ends subscriptions whose users may not read the path any more, with a notice.
-    private mutating func revoke(_ subscriptions: [Subscription], _ snapshot: WatchSnapshot) {
+    private mutating func revoke(_ subscriptions: [SubscriptionStatus], _ snapshot: WatchSnapshot) {
         denied += subscriptions.map(\.id)
         let byProvider = Dictionary(grouping: subscriptions, by: \.provider)
         for (provider, members) in byProvider.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -324,27 +265,46 @@ struct FanOutRun: Sendable {
     /// The members of messages whose pushes have not ended.
     private func unsettled(
         of messages: [UniversalID], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [UniversalID: Set<Int64>] {
-        var members: [UniversalID: Set<Int64>] = [:]
-        if messages.isEmpty { return members }
+    ) async throws(PostgresError) -> PushSet {
+        var open = PushSet()
+        if messages.isEmpty { return open }
         let rows = try await transaction.run(Query(FanOutSQL.openParcels) { $0.uuidArray("messages", messages) })
-        for parcel in try rows.map(OpenParcel.init) { members[parcel.message, default: []].formUnion(parcel.pending) }
-        return members
+        for parcel in try rows.map(OpenParcel.init) { open.add(parcel.message, parcel.pending) }
+        return open
     }
 
     /// Cuts one message for subscriptions that are told the same. All of them are noted as told.
-    private mutating func tell(_ members: [Subscription], _ key: GroupKey, _ snapshot: WatchSnapshot, at place: Int) {
-        let group = FanOutGroup(watch: snapshot, mode: key.mode, provider: key.provider, sentSeq: key.sentSeq)
-        let content = contents.change(group)
+    private mutating func tell(
+        _ members: [SubscriptionStatus], _ group: WakeUpGroup, _ snapshot: WatchSnapshot, at place: Int
+    ) {
+        let content = contents.change(FanOutGroup(snapshot, group))
         if let content {
             messages.append(
                 GatewayMessage(
                     content, app: snapshot.app, audience: Audience(.subscribers(snapshot.id)),
                     members: members.map(\.member), parcelMembersMax: order.parcelMembersMax))
-            turns[place].wakesSome = true
+            turns[place].rules?.noteWoken()
         }
         progress += members.map {
             Progress(subscription: $0.id, was: $0.sentSeq, seq: snapshot.seq, message: content?.id.value)
         }
     }
+}
+
+/// Pushes of messages: those that have not ended, or those that were discarded.
+private struct PushSet: Sendable {
+    private var members: [UniversalID: Set<Int64>] = [:]  // lookup only
+
+    mutating func add(_ message: UniversalID, _ registrations: [Int64]) {
+        members[message, default: []].formUnion(registrations)
+    }
+
+    /// Whether the subscription's last push is one of them.
+    func include(_ subscription: SubscriptionStatus) -> Bool {
+        subscription.message.map { members[$0]?.contains(subscription.registration) == true } ?? false
+    }
+}
+
+extension SubscriptionStatus {
+    fileprivate var member: Member { Member(id: registration, route: route) }
 }

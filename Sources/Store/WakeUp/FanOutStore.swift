@@ -15,10 +15,8 @@ package struct FanOutStore: Sendable {
 
     package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
 
-    /// The most watches of one transaction, and the most subscriptions of each. One with more has a transaction to
-    /// itself.
+    /// The most watches of one transaction. One with many subscriptions has a transaction to itself.
     package static let watchesMax = 64
-    static let fewSubscriptions = 64
 
     /// Tells subscriptions of the next due watches what changed, in one transaction. Messages and parcels are committed
     /// with the notes of what was told, or none of it is (P1).

@@ -51,8 +51,14 @@ package struct WatchSnapshot: Sendable {
         weightBytes > Int64(settings.weightBytesMax) || weightLeaves > Int64(settings.weightLeavesMax)
     }
 
+    var status: WatchStatus {
+        WatchStatus(
+            seq: seq, adoptions: adoptions, isEnabled: settings.isEnabled, isTooHeavy: isTooHeavy,
+            gather: settings.gather)
+    }
+
     /// Returns the children that changed after a write; nil: which ones is not known.
-    package func changes(after seq: Int64) -> ChildChanges? { log.changes(after: seq) }
+    func changes(after seq: Int64) -> ChildChanges? { log.changes(after: seq) }
 
     /// Reads two columns: paths and values.
     fileprivate static func leaves(_ row: inout Row) throws(PostgresError) -> [NodeLeaf] {

@@ -1,0 +1,189 @@
+import Basis
+import Model
+
+/// A due watch as a fan-out claims it.
+package struct WatchClaim: Equatable, Sendable {
+    /// The turns before this one that found pushes under way, and told nobody anything.
+    package let tries: Int16
+    /// The watch's number when the round began; nil: it begins now.
+    package let roundSeq: Int64?
+    /// The last registration that this round has passed.
+    package let after: Int64
+
+    package init(tries: Int16, roundSeq: Int64?, after: Int64) {
+        (self.tries, self.roundSeq, self.after) = (tries, roundSeq, after)
+    }
+}
+
+/// A watch, as far as its turn depends on it.
+package struct WatchStatus: Equatable, Sendable {
+    /// The number of the last write that changed data at or below the path.
+    package let seq: Int64
+    /// How often subscriptions were adopted.
+    package let adoptions: Int64
+    /// The app's wake-ups are switched on.
+    package let isEnabled: Bool
+    /// The node weighs more than the app's settings allow.
+    package let isTooHeavy: Bool
+    /// The shortest time between two turns that wake somebody.
+    package let gather: Duration
+
+    package init(seq: Int64, adoptions: Int64, isEnabled: Bool, isTooHeavy: Bool, gather: Duration) {
+        (self.seq, self.adoptions, self.gather) = (seq, adoptions, gather)
+        (self.isEnabled, self.isTooHeavy) = (isEnabled, isTooHeavy)
+    }
+}
+
+/// A subscription in a turn of its watch.
+package struct SubscriptionStatus: Equatable, Sendable {
+    package let id: Int64
+    package let registration: Int64
+    package let route: Int64
+    package let mode: WakeUpMode
+    package let provider: Provider
+    package let isExpired: Bool
+    /// Its token is retired. It sleeps until that is taken back.
+    package let isRetired: Bool
+    /// The number of the last write that it was told of.
+    package let sentSeq: Int64
+    /// Its last message.
+    package let message: UniversalID?
+
+    package init(
+        id: Int64, registration: Int64, route: Int64, mode: WakeUpMode, provider: Provider, isExpired: Bool,
+        isRetired: Bool, sentSeq: Int64, message: UniversalID?
+    ) {
+        (self.id, self.registration, self.route, self.mode) = (id, registration, route, mode)
+        (self.provider, self.isExpired, self.isRetired) = (provider, isExpired, isRetired)
+        (self.sentSeq, self.message) = (sentSeq, message)
+    }
+}
+
+/// The decisions of one turn of a due watch: who is told something now, who are told the same, and when the next turn
+/// comes.
+package struct WatchTurn: Sendable {
+    package let claim: WatchClaim
+    package let watch: WatchStatus
+    /// The most subscriptions that one turn reads.
+    package let limit: Int
+    /// Pushes of some subscriptions have not ended.
+    private var hasUnsettled = false
+    /// Some are told something.
+    private var wakesSome = false
+    private var count = 0
+    private var last: Int64 = 0
+
+    package init(_ claim: WatchClaim, _ watch: WatchStatus, limit: Int) {
+        (self.claim, self.watch, self.limit) = (claim, watch, limit)
+    }
+
+    /// Whether a subscription has not been told of all changes, and may be told now.
+    package func isBehind(_ subscription: SubscriptionStatus) -> Bool {
+        guard watch.isEnabled, !watch.isTooHeavy else { return false }
+        return subscription.sentSeq < watch.seq && !subscription.isExpired && !subscription.isRetired
+    }
+
+    /// Returns the subscriptions that are told something now. One whose last push has not ended is passed over, so it
+    /// has one push under way at most (P4).
+    ///
+    /// - Parameter subscriptions: all that the turn reads, by rising registration.
+    package mutating func toTell(
+        _ subscriptions: [SubscriptionStatus], isUnsettled: (SubscriptionStatus) -> Bool
+    ) -> [SubscriptionStatus] {
+        (count, last) = (subscriptions.count, subscriptions.last?.registration ?? 0)
+        return subscriptions.filter { subscription in
+            guard isBehind(subscription) else { return false }
+            guard isUnsettled(subscription) else { return true }
+            hasUnsettled = true
+            return false
+        }
+    }
+
+    /// A message is made for some subscriptions.
+    package mutating func noteWoken() { wakesSome = true }
+
+    /// The state in which the turn leaves its watch.
+    package var end: WatchTurnEnd {
+        let goesOn = count >= limit
+        let isTriedAgain = hasUnsettled && !wakesSome
+        return WatchTurnEnd(
+            wakesSome: wakesSome, isOver: !goesOn && !hasUnsettled,
+            next: goesOn ? .zero : hasUnsettled ? Self.wait(tries: claim.tries) : watch.gather,
+            tries: isTriedAgain ? min(claim.tries, .max - 1) + 1 : 0,
+            // A round with pushes that have not ended tells all but their changes, whose number is never reached.
+            roundSeq: hasUnsettled ? 0 : claim.roundSeq ?? watch.seq, adoptions: watch.adoptions,
+            after: goesOn ? last : 0)
+    }
+
+    /// A push usually ends within this time.
+    private static let unsettledFirst: Duration = .milliseconds(250)
+    /// While a provider is down, each look reads the parcels of the last messages.
+    private static let unsettledMax: Duration = .seconds(5)
+
+    /// How long to wait for pushes that have not ended.
+    static func wait(tries: Int16) -> Duration { min(unsettledMax, unsettledFirst * (1 << min(Int(tries), 8))) }
+}
+
+/// The state in which a turn leaves its watch.
+package struct WatchTurnEnd: Equatable, Sendable {
+    package let wakesSome: Bool
+    /// All subscriptions were told of the changes up to the round's number.
+    package let isOver: Bool
+    /// The time until the next turn, if there is more to tell.
+    package let next: Duration
+    package let tries: Int16
+    package let roundSeq: Int64
+    /// The watch's adoptions when its subscriptions were read.
+    package let adoptions: Int64
+    /// The last registration that was read; 0: the round is over.
+    package let after: Int64
+}
+
+/// Subscriptions of one watch that are told the same.
+package struct WakeUpGroup: Hashable, Comparable, Sendable {
+    package let mode: WakeUpMode
+    package let provider: Provider
+    /// The number of the last write that they were told of. Only for child events: the others are told the data as it
+    /// is now. `unknown`: too many were told different ones, or their last push was discarded.
+    package private(set) var sentSeq: Int64
+
+    package static let unknown: Int64 = -1
+    /// The most groups that are told of different children, those that were told last first. The others only hear that
+    /// there is too much to tell.
+    private static let childGroupsMax = 8
+
+    private init(_ subscription: SubscriptionStatus, isLost: Bool) {
+        (mode, provider) = (subscription.mode, subscription.provider)
+        sentSeq = mode != .childEvent ? 0 : isLost ? Self.unknown : subscription.sentSeq
+    }
+
+    /// - Parameter isLost: whether the subscription's last push was discarded.
+    /// - Returns: the groups in the order in which they are told, with their members by rising registration.
+    package static func groups(
+        of subscriptions: [SubscriptionStatus], isLost: (SubscriptionStatus) -> Bool
+    ) -> [(group: WakeUpGroup, members: [SubscriptionStatus])] {
+        var found: [(group: WakeUpGroup, members: [SubscriptionStatus])] = []
+        var places: [WakeUpGroup: Int] = [:]  // lookup only
+        for subscription in subscriptions {
+            let group = WakeUpGroup(subscription, isLost: isLost(subscription))
+            if let place = places[group] {
+                found[place].members.append(subscription)
+            } else {
+                places[group] = found.count
+                found.append((group, [subscription]))
+            }
+        }
+        found.sort { $0.group < $1.group }
+        var childGroups = 0
+        for place in found.indices where found[place].group.mode == .childEvent {
+            childGroups += 1
+            if childGroups > childGroupsMax { found[place].group.sentSeq = unknown }
+        }
+        return found
+    }
+
+    package static func < (left: WakeUpGroup, right: WakeUpGroup) -> Bool {
+        (left.mode.rawValue, left.provider.rawValue, right.sentSeq)
+            < (right.mode.rawValue, right.provider.rawValue, left.sentSeq)
+    }
+}
