@@ -21,8 +21,8 @@ CREATE TABLE nodes (
 
 -- A path with subscriptions. seq counts the writes that changed data at or below it. cut_at is when its
 -- subscriptions were last woken. overflow_seq: which children changed up to there is not known one by one any more.
--- adoptions counts how often subscriptions moved to another registration: such a one is told once more, also if a
--- fan-out had just read it. wants_value and wants_children: a subscription asks for the data of the node, or for the
+-- adoptions counts how often subscriptions moved to another registration, or woke with their token: such a one is told
+-- once more, also if a fan-out had just read it. wants_value and wants_children: a subscription asks for the data of the node, or for the
 -- children that changed. weight_bytes and weight_leaves are those of the leaves at and below the path.
 CREATE TABLE watches (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -66,7 +66,7 @@ CREATE TABLE due_watches (
 ) WITH (
     fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off);
-CREATE INDEX due_watches_of_apps ON due_watches (app_id, due_at);
+CREATE INDEX due_watches_of_apps ON due_watches (app_id, due_at, watch_id);
 CREATE INDEX due_watches_next ON due_watches (due_at);
 
 -- A registration's interest in a watch. version: 1, the described service's first interface; its subscriptions are one

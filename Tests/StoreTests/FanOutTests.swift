@@ -124,21 +124,42 @@ struct FanOutTests {
             #expect(try await world.unsubscribe("left", "/a"))
             #expect(try await world.unsubscribe("left", "/a"), "there is none any more")
             _ = try await world.world.stores.registry.removeDevice(app: world.world.app, installation: "gone")
-            let retired = RegistrationState.retired.rawValue
-            try await world.world.pool.script(
-                "UPDATE registrations SET state = \(retired) WHERE installation = 'asleep'")
+            try await world.retire("asleep")
             try await world.put("/a", "1")
             try await world.fanOut()
             #expect(try await world.waiting() == ["kept: changed"])
             #expect(try await world.dueWatches() == 0)
             #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 3)
             #expect(try await world.world.number("SELECT count(*) FROM subscription_progress") == 3)
-            try await world.receive()
-            // A new subscription shows that the token is alive.
-            #expect(try await world.subscribe("asleep", "/a") == .subscribed)
-            try await world.put("/a", "2")
-            try await world.fanOut()
-            #expect(try await world.waiting() == ["asleep: changed", "kept: changed"])
         }
+    }
+
+    @Test("reaches one whose token slept, as soon as it is live again", arguments: Awakening.allCases)
+    func awakes(awakening: Awakening) async throws {
+        try await withFanOuts { world in
+            let stores = world.world.stores
+            if awakening != .subscribes { try await world.register("asleep") }
+            try await world.subscribe("asleep", "/a")
+            try await world.retire("asleep")
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == [])
+            #expect(try await world.dueWatches() == 0)
+            switch awakening {
+            case .subscribes: #expect(try await world.subscribe("asleep", "/b") == .subscribed)
+            case .registers: try await world.register("asleep")
+            case .undone:
+                let feedback = try #require(try await world.world.feed().last)
+                _ = try await stores.registry.undo(feedback: feedback.id, app: world.world.app)
+            }
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["asleep: changed"])
+            #expect(try await world.dueWatches() == 0)
+        }
+    }
+
+    /// The ways in which a retired token comes back.
+    enum Awakening: CaseIterable {
+        case subscribes, registers, undone
     }
 }

@@ -56,6 +56,7 @@ struct WakeUpPlanTests {
         ("revocation_watch_next", "using subscriptions_of_watch on subscriptions"),
         ("subscription_count_of_app", "using subscriptions_of_app on subscriptions"),
         ("adoption_adopt", "using subscriptions_of_registration on subscriptions"),
+        ("adoption_awaken", "using subscriptions_of_registration on subscriptions"),
         ("adoption_unite", "using subscriptions_of_registration on subscriptions"),
         ("sweep_wake_ups", "using messages_of_gateway on messages"),
         ("sweep_idle_subscribers", "using idle_subscribers_since on idle_subscribers"),
@@ -85,6 +86,8 @@ struct WakeUpPlanTests {
         try await world.fanOut()
         try await world.revoke(after: .seconds(60))
         _ = try await world.unsubscribe("one", "/ann")
+        try await world.retire("two")
+        try await world.subscribe("two", "/ann", .value, user: "ann")
         for surface in [NodePath.root, NodePath(stored: "/ann")] {
             _ = try await world.world.stores.nodes.read(surface, app: world.world.app)
             _ = try await world.world.stores.nodes.surface(surface, app: world.world.app)

@@ -15,6 +15,8 @@ struct RegistrationBatch: Sendable {
     private(set) var beating: [Int] = []
     /// Rows whose suspicion ends.
     private(set) var unsuspected: [RegistrationID] = []
+    /// Rows that were retired, and are live again.
+    private(set) var revived: [RegistrationID] = []
     private(set) var events: [LifecycleEvent] = []
 
     /// A feed entry about a registration's former token.
@@ -113,6 +115,7 @@ struct RegistrationBatch: Sendable {
             if row.state == .suspected, speakers[place] != nil || isReleased[place], let id = row.id {
                 unsuspected.append(id)
             }
+            if row.state == .retired, rows[place].state != .retired, let id = row.id { revived.append(id) }
         }
     }
 }

@@ -24,7 +24,7 @@ struct RegistrationWriting: Sendable {
     }
 
     private enum Part {
-        case release, update, insert, heartbeat, forget, feedback, unite, adopt, forgetNameless, records
+        case release, update, insert, heartbeat, forget, feedback, awaken, unite, adopt, forgetNameless, records
     }
 
     /// The statements in their order. Tokens are released before others get them; heartbeats follow the wide rows. The
@@ -37,6 +37,7 @@ struct RegistrationWriting: Sendable {
         if !batch.beating.isEmpty { parts.append(.heartbeat) }
         if !batch.unsuspected.isEmpty { parts.append(.forget) }
         if !batch.events.isEmpty { parts.append(.feedback) }
+        if !batch.revived.isEmpty { parts.append(.awaken) }
         if !batch.released.isEmpty { parts += [.unite, .adopt, .forgetNameless] }
         if !isAnsweredByWrites { parts.append(.records) }
         return parts
@@ -54,8 +55,13 @@ struct RegistrationWriting: Sendable {
                     $0.int64Array("registrations", batch.unsuspected.map(\.value))
                 }
             case .feedback: feedback(now: now)
-            case .unite: following(AdoptionSQL.unite)
-            case .adopt: following(AdoptionSQL.adopt)
+            case .awaken: Query(awakening: batch.revived, now: now)
+            case .unite: Query(AdoptionSQL.unite, formerHolders)
+            case .adopt:
+                Query(AdoptionSQL.adopt) {
+                    $0 = formerHolders
+                    $0.instant("now", now)
+                }
             case .forgetNameless:
                 Query(AdoptionSQL.forgetNameless) {
                     $0.int64Array("registrations", batch.released.compactMap { $0.id?.value })
@@ -127,13 +133,13 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    private func following(_ statement: Statement) -> Query {
-        Query(statement) {
-            $0.int64("app", app.value)
-            $0.int64Array("registrations", batch.released.map { $0.id?.value })
-            $0.int16Array("providers", batch.released.map(\.provider.rawValue))
-            $0.bytesArray("tokens", batch.released.map(\.token.bytes))
-        }
+    private var formerHolders: Parameters {
+        var parameters = Parameters()
+        parameters.int64("app", app.value)
+        parameters.int64Array("registrations", batch.released.map { $0.id?.value })
+        parameters.int16Array("providers", batch.released.map(\.provider.rawValue))
+        parameters.bytesArray("tokens", batch.released.map(\.token.bytes))
+        return parameters
     }
 
     private var update: Query {

@@ -78,6 +78,7 @@ extension RegistryStore {
                     $0.int32("generation", generation.value)
                     $0.instant("now", now)
                 },
+                Query(awakening: [registration], now: now),
             ]
         }
         let query = Query(RegistrationSQL.device) { $0.installation(row.installation, of: app) }

@@ -1,10 +1,11 @@
+import Basis
 import Model
 import Postgres
 
-/// The subscriptions of a token that another installation registers: they follow it.
+/// The subscriptions of a token that another installation registers, and of one that comes back.
 ///
-/// An app may subscribe with a token before its backend registers it. They run in the batch's transaction, behind the
-/// statements that give the token to its new holder.
+/// An app may subscribe with a token before its backend registers it: the subscriptions follow it then. These statements
+/// run in the transaction that gives the token to its new holder, or revives it, behind the statements that do so.
 enum AdoptionSQL {
     // The registration that lost each token, and the one that holds it now.
     private static let moved = """
@@ -49,7 +50,28 @@ enum AdoptionSQL {
             WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
         )
         INSERT INTO due_watches (watch_id, app_id, due_at)
-        SELECT id, app_id, clock_timestamp() FROM counted ORDER BY id ON CONFLICT DO NOTHING
+        SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING
+        """)
+
+    /// Makes watches due of which revived registrations have not been told all. They slept while the token was retired.
+    static let awaken = Statement(
+        "adoption_awaken",
+        """
+        WITH behind AS MATERIALIZED (
+            SELECT s.watch_id FROM subscriptions s
+            CROSS JOIN LATERAL (
+                SELECT sent_seq FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
+            ) AS p
+            CROSS JOIN LATERAL (SELECT seq FROM watches WHERE id = s.watch_id LIMIT 1) AS w
+            WHERE s.registration_id = ANY (:registrations) AND p.sent_seq < w.seq
+        ), locked AS MATERIALIZED (
+            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM behind)) ORDER BY id FOR NO KEY UPDATE
+        ), counted AS (
+            UPDATE watches SET adoptions = adoptions + 1
+            WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
+        )
+        INSERT INTO due_watches (watch_id, app_id, due_at)
+        SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING
         """)
 
     /// Removes registrations that only subscriptions had made, once their tokens have other holders.
@@ -59,4 +81,14 @@ enum AdoptionSQL {
         DELETE FROM registrations WHERE id = ANY (:registrations) AND kind = \(TokenKind.wakeUp.sql)
             AND state = \(RegistrationState.retired.sql)
         """)
+}
+
+extension Query {
+    /// Makes watches due of which these revived registrations have not been told all.
+    init(awakening registrations: [RegistrationID], now: WallInstant?) {
+        self.init(AdoptionSQL.awaken) {
+            $0.int64Array("registrations", registrations.map(\.value))
+            $0.instant("now", now)
+        }
+    }
 }

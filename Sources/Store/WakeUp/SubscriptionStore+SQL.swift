@@ -4,6 +4,8 @@ import WakeUpRules
 
 /// Subscriptions to watches. They run under `PlannerSQL.throughKeys`.
 enum SubscriptionSQL {
+    private static let now = "coalesce(:now, clock_timestamp())"
+
     /// The live registrations that hold a token, as each provider reads it, with their kinds.
     static let holders = Statement(
         "subscription_holders",
@@ -17,13 +19,13 @@ enum SubscriptionSQL {
         "subscription_add_registration",
         """
         WITH made AS (
-            INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
-            SELECT :app, id, provider, \(TokenKind.wakeUp.sql), :installation, :token FROM routes
+            INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, created_at)
+            SELECT :app, id, provider, \(TokenKind.wakeUp.sql), :installation, :token, \(now) FROM routes
             WHERE app_id = :app AND provider = :provider AND environment = :environment AND topic = ''
             ON CONFLICT DO NOTHING RETURNING id
         )
         INSERT INTO registration_pulse (registration_id, registered_at)
-        SELECT id, clock_timestamp() FROM made RETURNING registration_id
+        SELECT id, \(now) FROM made RETURNING registration_id
         """)
 
     /// Revives the registration of a token that only subscriptions named, after a provider's verdict retired it.
@@ -108,7 +110,7 @@ enum SubscriptionSQL {
             INSERT INTO subscriptions AS known (app_id, watch_id, registration_id, version, mode, user_id, claims,
                 expires_at)
             VALUES (:app, :watch, :registration, 1, :mode, :user, :claims,
-                clock_timestamp() + :lifetime_us * interval '1 microsecond')
+                \(now) + :lifetime_us * interval '1 microsecond')
             ON CONFLICT (watch_id, registration_id) WHERE version = 1 DO UPDATE SET mode = excluded.mode,
                 user_id = excluded.user_id, claims = excluded.claims, expires_at = excluded.expires_at
             RETURNING id

@@ -64,7 +64,7 @@ package struct SubscriptionStore: Sendable {
     ///
     /// A token that a registration holds stays with it. Any other gets a registration of its own, which no message but a
     /// wake-up reaches.
-    package func subscribe(_ request: Request) async throws(StoreFault) -> Reply {
+    package func subscribe(_ request: Request, now: WallInstant? = nil) async throws(StoreFault) -> Reply {
         try await translating { () throws(PostgresError) in
             for _ in 0..<RegistryStore.singleTriesMax {
                 let registration: Int64
@@ -72,10 +72,10 @@ package struct SubscriptionStore: Sendable {
                 case .found(let id): registration = id
                 case .unusable: return .unusableToken
                 case .none(let provider, let token):
-                    guard let id = try await adopt(provider, token, request) else { return .unusableToken }
+                    guard let id = try await adopt(provider, token, request, now) else { return .unusableToken }
                     registration = id
                 }
-                if let reply = try await add(request, registration) { return reply }
+                if let reply = try await add(request, registration, now) { return reply }
             }
             return .unusableToken
         }
@@ -142,7 +142,7 @@ package struct SubscriptionStore: Sendable {
 
     /// Makes a registration of a token that none holds. Returns nil if another session always comes before.
     private func adopt(
-        _ provider: any PushProvider, _ token: DeviceToken, _ request: Request
+        _ provider: any PushProvider, _ token: DeviceToken, _ request: Request, _ now: WallInstant?
     ) async throws(PostgresError) -> Int64? {
         var route = Parameters()
         route.int64("app", request.app.value)
@@ -154,6 +154,7 @@ package struct SubscriptionStore: Sendable {
         var adding = route
         adding.text("installation", request.installation)
         adding.bytes("token", token.bytes)
+        adding.instant("now", now)
         var topic = route
         topic.text("topic", "")
         for _ in 0..<RegistryStore.singleTriesMax {
@@ -162,11 +163,22 @@ package struct SubscriptionStore: Sendable {
             if let made { return made }
             if case .found(let id) = try await holder(of: request.token, app: request.app) { return id }
             do throws(PostgresError) {
-                let revived = try await pool.run([Query(SubscriptionSQL.reviveRegistration, naming)])[0]
-                if let id = try revived.first(Int64.init) { return id }
+                if let id = try await revive(Query(SubscriptionSQL.reviveRegistration, naming), now) { return id }
             } catch { guard error.sqlState == .uniqueViolation else { throw error } }
         }
         return nil
+    }
+
+    /// Revives the registration that a retired token has. Its other subscriptions wake with it.
+    private func revive(_ query: Query, _ now: WallInstant?) async throws(PostgresError) -> Int64? {
+        try await pool.transaction { transaction throws(PostgresError) -> Int64? in
+            guard let id = try await transaction.run([Query(PlannerSQL.throughKeys), query])[1].first(Int64.init) else {
+                await transaction.abandon()
+                return nil
+            }
+            _ = try await transaction.runAndCommit([Query(awakening: [RegistrationID(id)], now: now)])
+            return id
+        }
     }
 
     private struct Watch {
@@ -198,7 +210,9 @@ package struct SubscriptionStore: Sendable {
     }
 
     /// Returns nil if the registration was removed meanwhile.
-    private func add(_ request: Request, _ registration: Int64) async throws(PostgresError) -> Reply? {
+    private func add(
+        _ request: Request, _ registration: Int64, _ now: WallInstant?
+    ) async throws(PostgresError) -> Reply? {
         let isFull = try await isFull(request)
         let (pool, counts) = (pool, counts)
         return try await pool.retryingConflicts { () throws(PostgresError) in
@@ -252,14 +266,16 @@ package struct SubscriptionStore: Sendable {
                     await transaction.abandon()
                     return .tooMany
                 }
-                let written = try await transaction.runAndCommit(writes(request, watch, registration))
+                let written = try await transaction.runAndCommit(writes(request, watch, registration, now))
                 if written[written.count - 1].rowCount > 0 { counts.add(to: request.app.value) }
                 return .subscribed
             }
         }
     }
 
-    private func writes(_ request: Request, _ watch: Watch, _ registration: Int64) -> [Query] {
+    private func writes(
+        _ request: Request, _ watch: Watch, _ registration: Int64, _ now: WallInstant?
+    ) -> [Query] {
         let (value, children) = (request.mode == .value, request.mode == .childEvent)
         var queries: [Query] = []
         if value && !watch.wantsValue || children && !watch.wantsChildren {
@@ -277,6 +293,7 @@ package struct SubscriptionStore: Sendable {
             $0.int16("mode", request.mode.rawValue)
             $0.text("user", request.user)
             $0.json("claims", request.claims)
+            $0.instant("now", now)
             $0.int64("lifetime_us", request.lifetime.wholeMicroseconds)
         }
         return queries + [add]
