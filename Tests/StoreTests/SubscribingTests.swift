@@ -79,6 +79,24 @@ struct SubscribingTests {
         }
     }
 
+    @Test("makes registrations that neither the app's list of devices nor its feedback shows")
+    func nameless() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a")
+            try await world.retire("phone")
+            let retired = "SELECT count(*) FROM registrations WHERE state = \(RegistrationState.retired.rawValue)"
+            #expect(try await world.world.number(retired) == 1)
+            #expect(try await world.world.feed() == [])
+            for state in [nil, RegistrationState.retired] {
+                var filter = DeviceFilter()
+                filter.state = state
+                let page = try await world.world.stores.registry.devices(
+                    app: world.world.app, filter, after: nil, limit: 10)
+                #expect(page?.devices == [])
+            }
+        }
+    }
+
     @Test("takes no token from the installation that registered it")
     func registered() async throws {
         try await withFanOuts { world in

@@ -18,13 +18,16 @@ enum VerdictSQL {
     static let lock = Statement(
         "verdict_lock", "SELECT id FROM registrations WHERE id = ANY (:registrations) ORDER BY id FOR NO KEY UPDATE")
 
+    // The backend knows nothing of registrations that only subscriptions made.
+    private static let isNews = "before <> state AND kind <> \(TokenKind.wakeUp.sql)"
+
     // Input: rows `judged` (a registration's columns after the change, with the state before and the reason).
     private static let feedback = """
         written AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
             SELECT app_id, id, generation, installation, kind, provider, \(verdict), reason,
                 coalesce(:now, clock_timestamp())
-            FROM judged WHERE before <> state ORDER BY id
+            FROM judged WHERE \(isNews) ORDER BY id
         )
         """
 
@@ -38,11 +41,12 @@ enum VerdictSQL {
             FROM (
                 SELECT judged.*, \(verdict) AS verdict,
                     NULL::smallint AS from_environment, NULL::smallint AS to_environment
-                FROM judged WHERE before <> state
+                FROM judged WHERE \(isNews)
                 UNION ALL
                 SELECT judged.*, \(FeedbackVerdict.environmentChanged.sql), home.environment, other.environment
                 FROM judged JOIN routes home ON home.id = judged.left_route
                     JOIN routes other ON other.id = judged.found_on
+                WHERE judged.kind <> \(TokenKind.wakeUp.sql)
             ) AS entries
             ORDER BY id, to_environment NULLS FIRST
         )

@@ -7,11 +7,11 @@ import Postgres
 /// more than its scan, however few of the rows match. All run under `PlannerSQL.throughKeys`, and in the order of their
 /// index, as `AudienceSQL` does.
 enum DeviceListSQL {
-    // Whether the row is asked for. Each value may be null: any.
+    // Whether the row is asked for. Each value may be null: any. What only subscriptions made is no device of the app's.
     private static let isAskedFor = """
         (:user IS NULL OR r.user_id = :user) AND (:tag IS NULL OR :tag = ANY (r.tags))
             AND (:provider IS NULL OR r.provider = :provider) AND (:state IS NULL OR r.state = :state)
-            AND (:kind IS NULL OR r.kind = :kind)
+            AND (:kind IS NULL OR r.kind = :kind) AND r.kind <> \(TokenKind.wakeUp.sql)
             AND (NOT :is_stale OR r.state < \(RegistrationState.retired.sql) AND EXISTS (
                 SELECT FROM registration_pulse p, unnest(:stale_providers, :stale_since) AS silent (provider, since)
                 WHERE p.registration_id = r.id AND silent.provider = r.provider AND p.registered_at < silent.since))
