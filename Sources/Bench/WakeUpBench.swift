@@ -14,9 +14,10 @@ struct WakeUpBench: AsyncParsableCommand {
             """
             Devices are imported once, and used again by the next run. All of them subscribe to the root of the app's data \
             tree. Each round measures writes to a leaf without and with these subscriptions, the time until the last \
-            device was woken by one write, and a broadcast to the same devices.
+            device was woken by one write, and a broadcast to the same devices. At the end all subscriptions expire at \
+            once, and each device hears of it.
 
-            It fails if the gateway had more than 150 MB of memory.
+            It fails if a device hears of the end of its subscription never or twice, or if the gateway had more than 150 MB of memory.
             """,
             examples: ["carillon-bench wakeup", "carillon-bench wakeup --devices 1000000 --rounds 5 --json"]))
 
@@ -40,15 +41,16 @@ struct WakeUpBench: AsyncParsableCommand {
             try await fixture.fill()
             var figures: [WakeUpFigures] = []
             for _ in 0..<rounds { figures.append(try await fixture.round(writes: writes)) }
+            let expiry = try await fixture.expire()
             let memory = world.memoryBytesMax
-            show(figures, memory)
+            show(figures, endsPerSecond: Double(devices) / (expiry / .seconds(1)), memory)
             guard memory <= Self.memoryBytesMax else {
                 throw CommandFault(.failed, "the gateway had \(memory >> 20) MiB of memory; the limit is 150 MB")
             }
         }
     }
 
-    private func show(_ figures: [WakeUpFigures], _ memory: Int64) {
+    private func show(_ figures: [WakeUpFigures], endsPerSecond: Double, _ memory: Int64) {
         let alone = figures.map(\.alone).median
         let watched = figures.map(\.watched).median
         let (woken, told) = (figures.map(\.wakeUpsPerSecond).median, figures.map(\.broadcastPerSecond).median)
@@ -62,6 +64,7 @@ struct WakeUpBench: AsyncParsableCommand {
                         JSONMember("wake_ups_per_second", number(woken)),
                         JSONMember("broadcast_per_second", number(told)),
                         JSONMember("fan_out_ratio", number(woken / told)),
+                        JSONMember("expired_per_second", number(endsPerSecond)),
                         JSONMember("memory_bytes_max", .number(.whole(memory))),
                     ])))
         }
@@ -73,6 +76,7 @@ struct WakeUpBench: AsyncParsableCommand {
         Console.write(
             String(
                 format: "fan-out: %.0f pushes a second, %.2f of a broadcast's %.0f", woken, woken / told, told))
+        Console.write(String(format: "expiry: %.0f subscriptions a second, each with its notice", endsPerSecond))
         Console.write("memory: the gateway had at most \(memory >> 20) MiB")
     }
 }
@@ -163,16 +167,41 @@ private struct WakeUpFixture {
         }
     }
 
-    private static func waitUntilQuiet(_ pool: PostgresPool) async throws {
-        let end = clock.now + timeout
-        while clock.now < end {
-            let isOpen = try await pool.read(Query(open)).one { row throws(PostgresError) in try row.bool() }
-            if !isOpen { return }
-            try await Task.sleep(for: pollEvery)
+    /// Lets all subscriptions expire, until each device has heard of it.
+    func expire() async throws -> Duration {
+        try await database { pool in
+            let before = try await pool.read(Query(Self.heard)).one(Int64.init)
+            try await pool.script("UPDATE subscriptions SET expires_at = now()")
+            let start = Self.clock.now
+            try await Self.waitUntil(Self.isToldOfExpiry, pool)
+            let time = Self.clock.now - start
+            let heard = try await pool.read(Query(Self.heard)).one(Int64.init) - before
+            guard heard == Int64(devices) else {
+                throw CommandFault(.failed, "\(devices) subscriptions expired, but \(heard) devices heard of it")
+            }
+            return time
         }
-        throw CommandFault(.failed, "the fan-out has not finished in ten minutes")
     }
 
-    private static let open = Statement(
-        unprepared: "SELECT EXISTS (SELECT FROM due_watches) OR EXISTS (SELECT FROM parcels)")
+    private static let heard = Statement(
+        unprepared: """
+            SELECT coalesce(sum(accepted), 0)::bigint FROM messages WHERE origin = \(MessageOrigin.revocation.rawValue)
+            """)
+
+    private static func waitUntilQuiet(_ pool: PostgresPool) async throws { try await waitUntil(isQuiet, pool) }
+
+    private static func waitUntil(_ statement: Statement, _ pool: PostgresPool) async throws {
+        let end = clock.now + timeout
+        while clock.now < end {
+            if try await pool.read(Query(statement)).one({ row throws(PostgresError) in try row.bool() }) { return }
+            try await Task.sleep(for: pollEvery)
+        }
+        throw CommandFault(.failed, "the devices have not heard of it in ten minutes")
+    }
+
+    private static let isQuiet = Statement(
+        unprepared: "SELECT NOT EXISTS (SELECT FROM due_watches) AND NOT EXISTS (SELECT FROM parcels)")
+
+    private static let isToldOfExpiry = Statement(
+        unprepared: "SELECT NOT EXISTS (SELECT FROM subscriptions) AND NOT EXISTS (SELECT FROM parcels)")
 }
