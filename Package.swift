@@ -224,9 +224,8 @@ let package = Package(
         target(
             "Worlds", .tests,
             [
-                "Basis", "Model", "Encodings", "Calendar", "RegistryRules", "LaneRules", "QueueRules", "Content",
-                "ProviderInterface",
-                "APNs", "FCM",
+                "Basis", "Model", "JSON", "Encodings", "Calendar", "RegistryRules", "LaneRules", "QueueRules",
+                "WakeUpRules", "Content", "ProviderInterface", "APNs", "FCM",
             ], path: "Tests/Worlds"),
         executable(
             "carillon-worlds", .tests,
@@ -311,8 +310,9 @@ let package = Package(
         testTarget(
             "SimulationTests",
             [
-                "Basis", "Postgres", "Model", "Encodings", "RegistryRules", "QueueRules", "Store", "Worlds",
-                "TestSupport",
+                "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "QueueRules",
+                "WakeUpRules",
+                "Store", "Worlds", "TestSupport",
             ]),
         testTarget(
             "SimulatorTests",

@@ -18,7 +18,7 @@ extension ConformanceRun {
             installation: random.pick(Self.installations), kind: random.pick([.alert, .alert, .alert, .voip]),
             provider: random.pick([.apns, .apns, .fcm]),
             environment: random.pick([.production, .production, .sandbox]),
-            topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
+            topic: random.pick(["", "com.example.app"]), token: Self.token(random.below(12)),
             profile: ProfileChange(
                 [
                     .user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
@@ -100,9 +100,12 @@ extension ConformanceRun {
             InlineTarget(
                 provider: random.pick([.apns, .fcm]), environment: random.pick([.production, .sandbox]),
                 topic: random.pick(["", "com.example.app"]),
-                token: DeviceToken(bytes: [UInt8(random.below(14)), 7, 7, 7]))
+                token: Self.token(random.below(14)))
         }
     }
+
+    /// A token that both providers read, from its own text.
+    static func token(_ number: Int) -> DeviceToken { DeviceToken(bytes: [UInt8(65 + number), 55, 55, 55]) }
 
     private mutating func drawAudience() -> Audience {
         let tags = TagExpression(

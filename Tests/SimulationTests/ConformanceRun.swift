@@ -27,6 +27,10 @@ struct ConformanceRun {
     /// The active credentials. Never iterated.
     var credentials: [SenderName: CredentialID] = [:]
     var cursors: [(real: FeedbackCursor?, simulated: Int64)]
+    /// The messages of the gateway so far.
+    var wakeUps: UInt64 = 0
+    /// The wake-ups that told somebody something, and those of them that left others for the next slice.
+    var (told, sliced) = (0, 0)
     /// The operations so far, for the report.
     var pushHistory: [String] = []
 
@@ -54,13 +58,15 @@ struct ConformanceRun {
         try await pool.script(
             """
             TRUNCATE apps, registrations, registration_pulse, registration_tags, messages, message_contents,
-            message_providers, parcels, push_history, user_days, project_senders
+            message_providers, parcels, push_history, user_days, project_senders, nodes, watches, watch_changes,
+            due_watches, subscriptions, subscription_progress, idle_subscribers
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []
         for slug in ["alpha", "beta"] { made.append(try await stores.registry.createApp(slug: slug, name: slug).id) }
         apps = made
         cursors = made.map { _ in (nil, 0) }
+        try await enableWakeUps()
     }
 
     /// Returns nil where the two stores agree to the end, otherwise the first difference and the steps before it.
@@ -83,6 +89,7 @@ struct ConformanceRun {
 
     private mutating func step() async throws -> String? {
         switch random.below(100) {
+        case _ where random.happens(perMille: 300): try await wake()
         case 0..<19: try await register()
         case 19..<20: try await askQuota()
         case 20..<21: try await changeSender()

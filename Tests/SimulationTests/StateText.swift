@@ -90,6 +90,25 @@ enum StateText {
                 SELECT 18, message_id::text || provider || state || reason, 0,
                     concat_ws('|', 'provider reason', message_id, provider, state, reason, count)
                 FROM message_provider_reasons
+                UNION ALL
+                SELECT 19, app_id || path, 0, concat_ws('|', 'leaf', app_id, path, value) FROM nodes
+                UNION ALL
+                SELECT 20, id::text, id, concat_ws('|', 'watch', id, app_id, path, seq, \(micros("cut_at")), overflow_seq,
+                    adoptions, wants_value::int, wants_children::int, weight_bytes, weight_leaves)
+                FROM watches
+                UNION ALL
+                SELECT 21, lpad(watch_id::text, 9, '0') || lpad(seq::text, 9, '0') || child, 0,
+                    concat_ws('|', 'change', watch_id, seq, child, existed::int)
+                FROM watch_changes
+                UNION ALL
+                SELECT 22, watch_id::text, watch_id, concat_ws('|', 'due watch', watch_id, app_id, \(micros("due_at")), tries,
+                    coalesce(round_seq, -1), after_registration)
+                FROM due_watches
+                UNION ALL
+                SELECT 23, lpad(watch_id::text, 9, '0') || lpad(registration_id::text, 9, '0'), 0,
+                    concat_ws('|', 'subscription', watch_id, registration_id, app_id, mode, \(micros("expires_at")),
+                    sent_seq, coalesce(message_id::text, '-'))
+                FROM subscriptions JOIN subscription_progress ON subscription_id = id
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -126,12 +145,28 @@ enum StateText {
             + store.rates.sorted { $0.message < $1.message }.map { ["rate", $0.message.text, $0.nextAt.microseconds] }
             + store.projectSenders.sorted { ($0.project, $0.process.value.text) < ($1.project, $1.process.value.text) }
             .map { ["sender", $0.project, $0.process.value.text, $0.heardAt.microseconds] }
-            + providerReasons(of: store)
+            + providerReasons(of: store) + wakeUps(of: store)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
 
 extension StateText {
+    /// Data trees, and who is woken by their changes.
+    fileprivate static func wakeUps(of store: SimulatedStore) -> [[Any]] {
+        let leaves = store.leaves.sorted {
+            "\($0.app.value)\($0.path.text)".utf8.lexicographicallyPrecedes("\($1.app.value)\($1.path.text)".utf8)
+        }
+        let changes = store.childChanges.sorted { ($0.watch, $0.seq, $0.child) < ($1.watch, $1.seq, $1.child) }
+        let due = store.dueWatches.sorted { $0.watch < $1.watch }
+        let subscriptions = store.subscriptions.sorted { ($0.watch, $0.registration) < ($1.watch, $1.registration) }
+        return leaves.map { ["leaf", $0.app.value, $0.path.text, $0.value] } + store.watches.map(\.cells)
+            + changes.map { ["change", $0.watch, $0.seq, $0.child, $0.existed ? 1 : 0] }
+            + due.map {
+                ["due watch", $0.watch, $0.app.value, $0.dueAt.microseconds, $0.tries, $0.roundSeq ?? -1, $0.after]
+            }
+            + subscriptions.map(\.cells)
+    }
+
     /// The rows of `message_provider_reasons`, which the simulated store counts from its history.
     fileprivate static func providerReasons(of store: SimulatedStore) -> [[Any]] {
         var counts: [String: (cells: [Any], count: Int)] = [:]
@@ -148,6 +183,24 @@ extension StateText {
         }
         let sorted = counts.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         return sorted.map { $0.value.cells + [$0.value.count] }
+    }
+}
+
+extension WatchRow {
+    fileprivate var cells: [Any] {
+        [
+            "watch", id, app.value, path.text, seq, cutAt.cell, overflowSeq, adoptions, wantsValue ? 1 : 0,
+            wantsChildren ? 1 : 0, weightBytes, weightLeaves,
+        ]
+    }
+}
+
+extension SubscriptionRow {
+    fileprivate var cells: [Any] {
+        [
+            "subscription", watch, registration.value, app.value, mode.rawValue, expiresAt.microseconds, sentSeq,
+            message?.text ?? "-",
+        ]
     }
 }
 

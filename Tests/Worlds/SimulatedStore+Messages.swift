@@ -184,7 +184,7 @@ extension SimulatedStore {
 
     /// Writes the parcels, one per route, instant and `parcelMembersMax` members. Their ids rise by route, then by
     /// instant.
-    private mutating func writeParcels(
+    mutating func writeParcels(
         _ members: [SimulatedMember], _ message: MessageRow, _ parcelMembersMax: Int, _ now: WallInstant
     ) -> [RouteID] {
         let touched = routes.map(\.id).filter { route in members.contains { $0.route == route } }

@@ -38,7 +38,15 @@ extension SimulatedStore {
             forgetSuspicion(registrations[holderPlace].id)
             registrations[holderPlace].stored = lostToken
         }
+        let holder = decision.formerHolder == nil ? nil : holderPlace.map { registrations[$0].id }
+        let wasRetired = place.map { !registrations[$0].isLive } ?? false
         write(decision, input, at: place, app, now)
+        guard
+            let row = placeOfDevice(app: app, installation: input.installation, kind: input.kind)
+                .map({ registrations[$0] })
+        else { return decision.change }
+        if wasRetired, row.isLive { awaken(row.id, now: now) }
+        if let holder { moveSubscriptions(from: holder, to: row.id, now: now) }
         return decision.change
     }
 
@@ -84,6 +92,7 @@ extension SimulatedStore {
         let gone = registrations.filter { $0.app == app && $0.stored.installation == installation }.map(\.id)
         suspicions.removeAll { gone.contains($0.registration) }
         registrations.removeAll { gone.contains($0.id) }
+        subscriptions.removeAll { gone.contains($0.registration) }
         return gone.count
     }
 
@@ -121,6 +130,7 @@ extension SimulatedStore {
             registrations[place].stored.state = .active
             registrations[place].stored.beginGeneration(generation)
             feedback[entry].isUndone = true
+            awaken(row.id, now: now)
             publish(.undone, "undone", of: registrations[place], now)
         }
         return .decided(decision, registrations[place].stored.state)
@@ -134,6 +144,8 @@ extension SimulatedStore {
         _ verdict: FeedbackVerdict, _ reason: String, of row: RegistrationRow, _ now: WallInstant,
         _ environments: EnvironmentChange? = nil
     ) {
+        // The backend knows nothing of registrations that only subscriptions made.
+        guard row.stored.kind != .wakeUp else { return }
         lastFeedback += 1
         feedback.append(
             FeedbackRow(

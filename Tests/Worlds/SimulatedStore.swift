@@ -34,11 +34,23 @@ package struct SimulatedStore: Equatable, Sendable {
     package var userDays: [UserDayRow] = []
     /// Rows in the order in which processes were first heard.
     package var projectSenders: [ProjectSenderRow] = []
+    /// The leaves of the apps' data trees, in no order.
+    package var leaves: [LeafRow] = []
+    /// Rows rise by id.
+    package var watches: [WatchRow] = []
+    /// Rows in the order of the writes.
+    package var childChanges: [ChildChangeRow] = []
+    package var dueWatches: [DueWatchRow] = []
+    package var subscriptions: [SubscriptionRow] = []
+    /// The app whose watch had the last turn. Not stored.
+    var lastFannedOut: Int64 = 0
     /// The last identities that were handed out.
     package var lastRoute: Int64 = 0
     package var lastRegistration: Int64 = 0
     package var lastParcel: Int64 = 0
     package var lastFeedback: Int64 = 0
+    package var lastWatch: Int64 = 0
+    package var lastSubscription: Int64 = 0
 
     package init() {}
 }

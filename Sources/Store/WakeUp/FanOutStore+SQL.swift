@@ -31,7 +31,8 @@ enum FanOutSQL {
     private static func due(_ which: String, _ limit: String) -> String {
         """
         SELECT watch_id, app_id, tries, round_seq, after_registration FROM due_watches
-            WHERE \(which) AND due_at <= \(start) ORDER BY app_id, due_at LIMIT \(limit) FOR UPDATE SKIP LOCKED
+            WHERE \(which) AND due_at <= \(start) ORDER BY app_id, due_at, watch_id LIMIT \(limit)
+            FOR UPDATE SKIP LOCKED
         """
     }
 
@@ -185,9 +186,10 @@ enum FanOutSQL {
                 member_count, pending)
             SELECT m.id, m.app_id, cut.route_id, m.format, cut.service, m.priority, \(now), m.expires_at, cut.members,
                 cut.count, cut.count
-            FROM unnest(:messages, :routes, :services, :members, :member_counts)
-                AS cut (message_id, route_id, service, members, count)
-            JOIN messages m ON m.id = cut.message_id
+            FROM unnest(:messages, :routes, :services, :members, :member_counts) WITH ORDINALITY
+                AS cut (message_id, route_id, service, members, count, place)
+            CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = cut.message_id LIMIT 1) AS m
+            ORDER BY cut.place
             RETURNING app_id, route_id, service, priority
         )
         SELECT n.route_id, n.service, n.app_id, r.provider, r.environment, r.topic, n.is_urgent

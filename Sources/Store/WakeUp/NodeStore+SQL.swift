@@ -147,7 +147,7 @@ enum NodeSQL {
             WHERE c.watch_id = raised.id AND c.seq <= raised.overflow_seq AND (NOT raised.notes OR raised.seq % 64 = 0)
         ), due AS (
             INSERT INTO due_watches (watch_id, app_id, due_at)
-            SELECT id, :app, greatest(clock_timestamp(), cut_at + :gather_us * interval '1 microsecond')
+            SELECT id, :app, greatest(coalesce(:now, clock_timestamp()), cut_at + :gather_us * interval '1 microsecond')
             FROM raised ORDER BY id
             ON CONFLICT DO NOTHING
         )

@@ -1,3 +1,4 @@
+import Basis
 import Model
 import Postgres
 import WakeUpRules
@@ -88,11 +89,12 @@ package struct NodeStore: Sendable {
     ///
     /// - Parameter sha256: hashes bytes.
     package func write(
-        _ writes: [TreeWrite], app: AppID, _ policy: WritePolicy, sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
+        _ writes: [TreeWrite], app: AppID, _ policy: WritePolicy, now: WallInstant? = nil,
+        sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
     ) async -> WriteResult {
         let outcome: Result<WriteReply, StoreFault>
         do throws(GroupFault) {
-            let (reply, raised) = try await writeTogether(writes, app, policy, sha256)
+            let (reply, raised) = try await writeTogether(writes, app, policy, now, sha256)
             outcome = .success(reply)
             if reply == .written {
                 if raised { notifier.notify(.wakeUps) }
@@ -104,17 +106,18 @@ package struct NodeStore: Sendable {
         }
         guard writes.count > 1 else { return WriteResult(replies: [outcome]) }
         let middle = writes.count / 2
-        var result = await write(Array(writes[..<middle]), app: app, policy, sha256: sha256)
-        let others = await write(Array(writes[middle...]), app: app, policy, sha256: sha256)
+        var result = await write(Array(writes[..<middle]), app: app, policy, now: now, sha256: sha256)
+        let others = await write(Array(writes[middle...]), app: app, policy, now: now, sha256: sha256)
         result.replies += others.replies
         result.raisedAny = result.raisedAny || others.raisedAny
         return result
     }
 
     private func writeTogether(
-        _ writes: [TreeWrite], _ app: AppID, _ policy: WritePolicy, _ sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
+        _ writes: [TreeWrite], _ app: AppID, _ policy: WritePolicy, _ now: WallInstant?,
+        _ sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
     ) async throws(GroupFault) -> (WriteReply, raisedAny: Bool) {
-        let group = WriteGroup(MergedWrites(writes), app: app, policy, sha256: sha256)
+        let group = WriteGroup(MergedWrites(writes), app: app, policy, now: now, sha256: sha256)
         let pool = pool
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in

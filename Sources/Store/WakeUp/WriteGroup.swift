@@ -1,3 +1,4 @@
+import Basis
 import Model
 import Postgres
 import WakeUpRules
@@ -8,6 +9,7 @@ struct WriteGroup: Sendable {
     private let targets: [NodePath]
     private let app: AppID
     private let policy: NodeStore.WritePolicy
+    private let now: WallInstant?
     private let sha256: @Sendable ([UInt8]) -> [UInt8]
     /// The nodes above the subtrees that are replaced.
     private let above: [NodePath]
@@ -16,10 +18,10 @@ struct WriteGroup: Sendable {
     private static let shortMax = 64
 
     init(
-        _ writes: MergedWrites, app: AppID, _ policy: NodeStore.WritePolicy,
+        _ writes: MergedWrites, app: AppID, _ policy: NodeStore.WritePolicy, now: WallInstant?,
         sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
     ) {
-        (self.writes, self.app, self.policy, self.sha256) = (writes, app, policy, sha256)
+        (self.writes, self.app, self.policy, self.now, self.sha256) = (writes, app, policy, now, sha256)
         targets = writes.targets.map(\.path)
         var above: [NodePath] = []
         var last: NodePath?
@@ -108,6 +110,7 @@ struct WriteGroup: Sendable {
             },
             Query(NodeSQL.raise) {
                 $0.int64("app", app.value)
+                $0.instant("now", now)
                 $0.int64("gather_us", policy.gather.wholeMicroseconds)
                 $0.int32("noted_max", WatchChanges.perWriteMax)
                 $0.int64("kept_max", WatchChanges.writesKept)

@@ -1,0 +1,276 @@
+import Basis
+import Model
+import WakeUpRules
+
+/// How a fan-out of the simulated store divides its work.
+package struct SimulatedFanOutOrder: Sendable {
+    package let subscriptionsMax: Int
+    package let fewSubscriptions: Int
+    package let parcelMembersMax: Int
+    package let lifetime: Duration
+    package let gather: Duration
+
+    package init(
+        subscriptionsMax: Int, fewSubscriptions: Int, parcelMembersMax: Int, lifetime: Duration, gather: Duration
+    ) {
+        (self.subscriptionsMax, self.fewSubscriptions) = (subscriptionsMax, fewSubscriptions)
+        (self.parcelMembersMax, self.lifetime, self.gather) = (parcelMembersMax, lifetime, gather)
+    }
+}
+
+/// What subscriptions are told.
+package struct SimulatedWakeUp: Equatable, Sendable {
+    package let watch: Int64
+    /// The watch's number when it was read.
+    package let seq: Int64
+    package let mode: WakeUpMode
+    package let provider: Provider
+    /// The data of the node, or the children that changed, in words. nil: there is nothing to tell.
+    package let text: String?
+    /// The subscriptions' ids, and their registrations.
+    package let subscriptions: [Int64]
+    package let members: [RegistrationID]
+    package var message: MessageID?
+}
+
+/// The effects of one fan-out, in their order.
+package struct SimulatedFanOut: Equatable, Sendable {
+    package var wakeUps: [SimulatedWakeUp] = []
+    package var turns = 0
+}
+
+extension SimulatedStore {
+    package static let watchesMax = 64
+
+    /// Tells subscriptions of due watches what changed, in one transaction. nil: none is due.
+    ///
+    /// - Parameter name: makes the id of a message about a watch.
+    package mutating func fanOut(
+        _ order: SimulatedFanOutOrder, now: WallInstant, name: (_ watch: Int64) -> MessageID
+    ) -> SimulatedFanOut? {
+        var due = claimWatches(now)
+        guard !due.isEmpty else { return nil }
+        let leftApp: AppID?
+        (due, leftApp) = divide(due, order)
+        var reply = SimulatedFanOut()
+        let limit = leftApp == nil && due.count == 1 ? order.subscriptionsMax : order.fewSubscriptions
+        var writes: [SimulatedWakeUp] = []
+        var turns: [(watch: Int64, turn: WatchTurn)] = []
+        for row in due {
+            guard let watch = watch(row.watch) else { continue }
+            var turn = WatchTurn(
+                WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after), status(of: watch, order),
+                limit: limit)
+            writes += tell(watch, row, &turn, now, name)
+            turns.append((watch.id, turn))
+        }
+        for wakeUp in writes { carryOut(wakeUp, order, now) }
+        for (watch, turn) in turns { end(turn, of: watch, now) }
+        // Those that had no subscription are removed, with all that belongs to them.
+        for row in due where row.after == 0 && !subscriptions.contains(where: { $0.watch == row.watch }) {
+            watches.removeAll { $0.id == row.watch }
+            childChanges.removeAll { $0.watch == row.watch }
+            dueWatches.removeAll { $0.watch == row.watch }
+        }
+        lastFannedOut = leftApp.map { $0.value - 1 } ?? due.last?.app.value ?? 0
+        reply.wakeUps = writes
+        reply.turns = turns.count
+        return reply
+    }
+
+    /// Due watches; apps take turns, and those of one app come in the order in which they fell due.
+    private func claimWatches(_ now: WallInstant) -> [DueWatchRow] {
+        func wasServedLast(_ row: DueWatchRow) -> Bool { row.app.value <= lastFannedOut }
+        let due = dueWatches.filter { $0.dueAt <= now }.sorted { one, other in
+            if wasServedLast(one) != wasServedLast(other) { return wasServedLast(other) }
+            return (one.app, one.dueAt, one.watch) < (other.app, other.dueAt, other.watch)
+        }
+        return Array(due.prefix(Self.watchesMax))
+    }
+
+    /// Leaves watches with many subscriptions to transactions of their own. The first one has this for itself.
+    private func divide(_ due: [DueWatchRow], _ order: SimulatedFanOutOrder) -> ([DueWatchRow], leftApp: AppID?) {
+        guard due.count > 1 else { return (due, nil) }
+        func isLarge(_ row: DueWatchRow) -> Bool {
+            next(of: row, order.fewSubscriptions).count >= order.fewSubscriptions
+        }
+        if isLarge(due[0]) { return ([due[0]], nil) }
+        let small = due.filter { !isLarge($0) }
+        return (small, due.first { isLarge($0) }?.app)
+    }
+
+    private func next(of row: DueWatchRow, _ limit: Int) -> [SubscriptionRow] {
+        let own = subscriptions.filter { $0.watch == row.watch && $0.registration.value > row.after }
+        return Array(own.sorted { $0.registration < $1.registration }.prefix(limit))
+    }
+
+    private func status(of watch: WatchRow, _ order: SimulatedFanOutOrder) -> WatchStatus {
+        WatchStatus(
+            seq: watch.seq, adoptions: watch.adoptions, isEnabled: true, isTooHeavy: false, gather: order.gather)
+    }
+
+    /// Decides what each group is told.
+    private func tell(
+        _ watch: WatchRow, _ row: DueWatchRow, _ turn: inout WatchTurn, _ now: WallInstant,
+        _ name: (Int64) -> MessageID
+    ) -> [SimulatedWakeUp] {
+        let read = next(of: row, turn.limit).compactMap { status(of: $0, now) }
+        let told = turn.toTell(read) { isOpen($0) }
+        return WakeUpGroup.groups(of: told, isLost: { isDiscarded($0) }).map { group, members in
+            let text = text(for: group, watch)
+            if text != nil { turn.noteWoken() }
+            return SimulatedWakeUp(
+                watch: watch.id, seq: watch.seq, mode: group.mode, provider: group.provider, text: text,
+                subscriptions: members.map(\.id), members: members.map { RegistrationID($0.registration) },
+                message: text == nil ? nil : name(watch.id))
+        }
+    }
+
+    private func status(of subscription: SubscriptionRow, _ now: WallInstant) -> SubscriptionStatus? {
+        guard let registration = registration(subscription.registration) else { return nil }
+        return SubscriptionStatus(
+            id: subscription.id, registration: registration.id.value, route: registration.stored.route.value,
+            mode: subscription.mode, provider: registration.stored.provider,
+            isExpired: subscription.expiresAt <= now, isRetired: !registration.isLive,
+            sentSeq: subscription.sentSeq, message: subscription.message?.value)
+    }
+
+    /// Whether the subscription's last push has not ended.
+    private func isOpen(_ subscription: SubscriptionStatus) -> Bool {
+        parcels.contains { parcel in
+            parcel.message.value == subscription.message
+                && parcel.members.indices.contains {
+                    !parcel.settled[$0] && parcel.members[$0].value == subscription.registration
+                }
+        }
+    }
+
+    /// Whether the subscription's last push ended without an answer that it was accepted.
+    private func isDiscarded(_ subscription: SubscriptionStatus) -> Bool {
+        history.contains { row in
+            guard case .ended(let status) = row.entry.event, status.state != .accepted else { return false }
+            return row.message.value == subscription.message
+                && row.entry.members.contains(RegistrationID(subscription.registration))
+        }
+    }
+
+    private func text(for group: WakeUpGroup, _ watch: WatchRow) -> String? {
+        switch group.mode {
+        case .noData: return "changed"
+        case .value: return data(of: watch.app, at: watch.path)
+        case .childEvent:
+            guard group.sentSeq >= watch.overflowSeq else { return "too big" }
+            return changes(of: watch, after: group.sentSeq)
+        }
+    }
+
+    private func data(of app: AppID, at path: NodePath) -> String {
+        String(decoding: NodeText.compose(leaves(of: app, at: path), at: path), as: UTF8.self)
+    }
+
+    /// The children that changed after a write, as the real world tells them; nil: all changes were undone.
+    private func changes(of watch: WatchRow, after seq: Int64) -> String? {
+        var changes = ChildChanges()
+        var seen: [String] = []
+        for change in childChanges where change.watch == watch.id && change.seq > seq && !seen.contains(change.child) {
+            seen.append(change.child)
+            let path = watch.path.named(change.child)
+            let now = leaves(of: watch.app, at: path)
+            let data = NodeData.json(NodeText.compose(now, at: path))
+            changes.note(change.child, existed: change.existed, now: now.isEmpty ? nil : data)
+        }
+        return changes.isEmpty ? nil : changes.text
+    }
+
+    /// Writes a message with its parcels, and notes what subscriptions were told.
+    private mutating func carryOut(_ wakeUp: SimulatedWakeUp, _ order: SimulatedFanOutOrder, _ now: WallInstant) {
+        for place in subscriptions.indices where wakeUp.subscriptions.contains(subscriptions[place].id) {
+            subscriptions[place].sentSeq = wakeUp.seq
+            subscriptions[place].message = wakeUp.message ?? subscriptions[place].message
+        }
+        guard let id = wakeUp.message, let app = watch(wakeUp.watch)?.app else { return }
+        writeMessage(id, app, Audience(.subscribers(WatchID(wakeUp.watch))), wakeUp.members, order, now)
+    }
+
+    mutating func writeMessage(
+        _ id: MessageID, _ app: AppID, _ audience: Audience, _ members: [RegistrationID],
+        _ order: SimulatedFanOutOrder, _ now: WallInstant
+    ) {
+        var message = MessageRow(
+            id: id, app: app, format: 1, service: .app, state: .sending,
+            urgency: members.count <= 100 ? .transactional : .bulk, kind: .wakeUp, badge: .none,
+            audienceWanted: audience, ignored: .all, horizon: RegistrationID(0), acceptedAt: now,
+            expiresAt: now + order.lifetime, dueAt: nil, localSending: nil)
+        message.plannedMembers = Int64(members.count)
+        message.audience = Int64(members.count)
+        messages.append(message)
+        let routed = members.compactMap { id in
+            registration(id).map { SimulatedMember(id: id, route: $0.stored.route) }
+        }
+        _ = writeParcels(routed, message, order.parcelMembersMax, now)
+    }
+
+    private mutating func end(_ turn: WatchTurn, of id: Int64, _ now: WallInstant) {
+        guard let place = placeOfWatch(id) else { return }
+        let end = turn.end
+        if end.wakesSome { watches[place].cutAt = now }
+        let watch = watches[place]
+        if end.isOver {
+            watches[place].overflowSeq = max(watch.overflowSeq, end.roundSeq)
+            childChanges.removeAll { $0.watch == id && $0.seq <= end.roundSeq }
+        }
+        if end.isOver, watch.seq == end.roundSeq, watch.adoptions == end.adoptions {
+            dueWatches.removeAll { $0.watch == id }
+        }
+        guard let row = dueWatches.firstIndex(where: { $0.watch == id }) else { return }
+        dueWatches[row].dueAt = now + end.next
+        dueWatches[row].tries = end.tries
+        dueWatches[row].roundSeq = end.after > 0 ? end.roundSeq : nil
+        dueWatches[row].after = end.after
+    }
+}
+
+// Subscriptions that end by themselves.
+extension SimulatedStore {
+    /// Ends expired subscriptions, with their notices. Returns the notices; nil: none has expired.
+    package mutating func endExpired(
+        _ order: SimulatedFanOutOrder, now: WallInstant, name: () -> MessageID
+    ) -> [SimulatedNotice]? {
+        let ended = subscriptions.filter { $0.expiresAt <= now }
+        guard !ended.isEmpty else { return nil }
+        subscriptions.removeAll { $0.expiresAt <= now }
+        var notices: [SimulatedNotice] = []
+        for watch in watches {
+            for provider in Provider.allCases {
+                let members = ended.filter { $0.watch == watch.id }.map(\.registration).sorted().filter {
+                    registration($0).map { $0.isLive && $0.stored.provider == provider } ?? false
+                }
+                guard !members.isEmpty else { continue }
+                let id = name()
+                writeMessage(id, watch.app, Audience(.revoked(WatchID(watch.id))), members, order, now)
+                notices.append(SimulatedNotice(watch: watch.id, provider: provider, message: id, members: members))
+            }
+        }
+        return notices
+    }
+}
+
+/// Devices that hear that their subscription has expired.
+package struct SimulatedNotice: Equatable, Sendable {
+    package let watch: Int64
+    package let provider: Provider
+    package let message: MessageID
+    package let members: [RegistrationID]
+}
+
+extension ChildChanges {
+    /// The changes in words, by kind and then by name.
+    package var text: String {
+        func data(_ child: Child) -> String {
+            guard case .json(let json) = child.data else { return "\(child.key)=?" }
+            return "\(child.key)=\(String(decoding: json, as: UTF8.self))"
+        }
+        let kinds = [added.map { "+" + data($0) }, changed.map { "~" + data($0) }, removed.map { "-" + $0 }]
+        return kinds.flatMap { $0.sorted() }.joined(separator: " ")
+    }
+}
