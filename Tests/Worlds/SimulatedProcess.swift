@@ -34,6 +34,9 @@ struct SimulatedProcess: Sendable {
     /// The time for which its alarm clock is set; nil: it is not.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
+    /// A fan-out is under way, and whether another one must follow.
+    var isFanningOut = false
+    var mustFanOutAgain = false
     /// Cuts of direct messages under way.
     var cuts = 0
     /// The time since which nothing kept the process from receiving notifications of the database.

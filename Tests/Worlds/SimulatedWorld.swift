@@ -35,6 +35,14 @@ package struct SimulatedWorld {
     /// How often clients sent each direct message to a running gateway. Never iterated.
     var cutAttempts: [Int: Int] = [:]
     var cutsBegun: UInt64 = 0
+    /// The backend's writes of data.
+    var writes: [SimulatedWrite] = []
+    /// The writes whose answer the backend received. Never iterated.
+    var written: Set<Int> = []
+    package var wakeUps = WakeUpLedger()
+    var lastWriteAt = SimulatedTime.zero
+    /// Draws what subscribers and the backend do.
+    var subscriber: SeededRandom
     /// The times since which no push of a message may be sent. Never iterated.
     var stoppedAt: [MessageID: SimulatedTime] = [:]
     /// The meters of messages that have a rate. Never iterated.
@@ -75,6 +83,7 @@ package struct SimulatedWorld {
         trail = Trail(length: trailLength)
         random = SeededRandom(seed: plan.seed ^ 0x5eed)
         asker = SeededRandom(seed: plan.seed ^ 0xa5c)
+        subscriber = SeededRandom(seed: plan.seed ^ 0x3a4e)
         populate()
         for index in 0..<plan.processes { processes.append(makeProcess(index)) }
         for index in processes.indices { start(index) }
@@ -82,6 +91,7 @@ package struct SimulatedWorld {
         for mischief in Mischief.allCases { scheduleNext(mischief) }
         scheduleDeviceEvent()
         scheduleChangeOfHands()
+        scheduleWakeUps()
         queue.put(.faultsEnd, at: plan.faultsEnd)
         if plan.driftMax > 0 { incidents.note(.drift) }
     }
@@ -118,7 +128,9 @@ package struct SimulatedWorld {
 
     /// Whether all messages were sent and are over, and no process holds anything.
     var isQuiet: Bool {
-        guard !isFaulty, sent == messages.count else { return false }
+        guard !isFaulty, sent == messages.count, written.count == writes.count, store.dueWatches.isEmpty else {
+            return false
+        }
         return store.messages.allSatisfy(\.isAtItsEnd) && processes.allSatisfy(\.isIdle)
     }
 
@@ -147,6 +159,8 @@ package struct SimulatedWorld {
         case .mischief(let mischief): happen(mischief)
         case .deviceEvent: happenToADevice()
         case .changeOfHands: changeHands()
+        case .subscriberEvent: happenToASubscriber()
+        case .writeNode(let number): askToWrite(number)
         case .send(let number): ask(.send(number))
         case .control(let number, let control): ask(.control(number, control))
         case .askArrives(let asking): carryOutLate(asking)
@@ -161,6 +175,7 @@ package struct SimulatedWorld {
         case .housekeeping: runUpkeep(process)
         case .flush: flush(process)
         case .notified: send(.hint, to: process)
+        case .watchesRaised: fanOut(process)
         case .stopsNotified:
             notify(.stops, process)
             send(.hint, to: process)

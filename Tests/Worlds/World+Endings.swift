@@ -12,6 +12,7 @@ extension SimulatedWorld {
             checkPair(pair)
             checkShown(pair)
         }
+        checkSubscriptions()
         checkBadges()
         checkDeadAreRetired()
         checkFoundAreRemembered()
@@ -140,7 +141,7 @@ extension SimulatedWorld {
         let missed = frozen.filter { pair in
             let seen = providers.seen(pair)
             guard !ledger.disturbed.contains(pair.registration), !ledger.refusedHere.contains(pair),
-                !seen.contains(where: { $0.answer.kind.isRefusal })
+                !hasLeft(pair, message), !seen.contains(where: { $0.answer.kind.isRefusal })
             else { return false }
             return !seen.contains { $0.answer.kind.isAccepted }
         }
@@ -157,6 +158,11 @@ extension SimulatedWorld {
         if missed.count > poisoned.count {
             fail("P1", "\(missed.count - poisoned.count) devices were not reached without an allowed cause")
         }
+    }
+
+    /// Whether the subscription ended before its push was sent. Each such end was checked when it was settled.
+    private func hasLeft(_ pair: PushPair, _ message: MessageRow) -> Bool {
+        message.kind == .wakeUp && ledger[pair]?.terminalStatus?.reason == TerminalReason.audienceChanged
     }
 
     private mutating func checkPair(_ pair: PushPair) {

@@ -8,6 +8,12 @@ extension SimulatedWorld {
         troubledUntil[provider] = max(troubledUntil[provider] ?? .zero, until)
     }
 
+    /// Lets nobody reach a provider until then, for scenario tests.
+    package mutating func cutOff(_ provider: Provider, until: SimulatedTime) {
+        weather.unreachable.append((provider, until))
+        noteTrouble(provider, until: until + .seconds(6))
+    }
+
     /// Checks that a transactional push leaves within a bound after its parcel was due. It counts only where its route
     /// had no trouble since, and nothing kept processes from their work.
     mutating func checkLatency(_ push: WirePush, _ parcel: ParcelRow) {

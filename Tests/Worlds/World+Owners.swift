@@ -28,8 +28,7 @@ extension SimulatedWorld {
     mutating func checkAudience(_ parcel: LeasedParcel, _ message: MessageRow) {
         for member in parcel.members {
             guard let row = store.registration(member.registration), row.isLive,
-                let isIncluded = message.audienceWanted.includes(
-                    user: row.stored.profile[.user], tags: row.stored.profile.tags)
+                let isIncluded = includes(row, message.audienceWanted)
             else { continue }
             judge(.audience)
             if case .excluded = member.status {
@@ -37,6 +36,14 @@ extension SimulatedWorld {
             } else if !isIncluded {
                 fail("P2", "a lease includes a registration that its audience no longer includes")
             }
+        }
+    }
+
+    private func includes(_ row: RegistrationRow, _ audience: Audience) -> Bool? {
+        switch audience.selection {
+        case .subscribers(let watch): store.subscribes(row.id, to: watch)
+        case .revoked(let watch): !store.subscribes(row.id, to: watch)
+        default: audience.includes(user: row.stored.profile[.user], tags: row.stored.profile.tags)
         }
     }
 }

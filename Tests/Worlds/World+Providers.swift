@@ -25,6 +25,7 @@ extension SimulatedWorld {
         if answer.kind.suspectsToken || answer.kind.reportsUnregistered && push.isElsewhere {
             providers[push.provider, push.token].suspicionReported.append(push.leasedAt)
         }
+        if answer.kind.isAccepted { noteDelivered(push) }
         providers.note(push, answer, at: now)
         if answer.retryAfter != nil { incidents.note(.retryAfter) }
         guard !push.isAnswerLost else { return }

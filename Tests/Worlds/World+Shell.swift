@@ -155,6 +155,10 @@ extension SimulatedWorld {
         case (.find(let cut), let reply): receiveDemand(reply, cut, index)
         case (.cut(let cut), let reply): receiveCut(reply, cut, index)
         case (.maintain(let round), let reply): receive(reply, of: round, index)
+        case (.writeNode(let number), .nodeWritten(let raisedAny)): noteWritten(number, raisedAny: raisedAny, index)
+        case (.fanOut, let reply): receiveFanOut(reply, index)
+        case (.endExpired, .fannedOut(let ready?)): passOn(ready, index)
+        case (.writeNode, _), (.endExpired, _): break
         case (.plan, _): break
         }
     }

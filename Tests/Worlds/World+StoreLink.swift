@@ -105,6 +105,9 @@ extension SimulatedWorld {
         case .heartbeat(let project): return applyHeartbeat(project, call.owner)
         case .find(let cut): return .demand(demand(of: cut))
         case .cut(let cut): return apply(cut, call.owner)
+        case .writeNode(let number): return .nodeWritten(raisedAny: applyWrite(number))
+        case .fanOut: return .fannedOut(applyFanOut())
+        case .endExpired: return .fannedOut(applyEnds())
         }
     }
 

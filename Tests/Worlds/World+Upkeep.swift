@@ -8,6 +8,9 @@ extension SimulatedWorld {
         guard !processes[index].isDraining else { return }
         call(.plan, index)
         for upkeep in Upkeep.allCases { notify(upkeep, index) }
+        guard plan.writes > 0 else { return }
+        fanOut(index)
+        call(.endExpired, index)
     }
 
     /// Starts a round, one at a time: a notification during a round causes another one afterwards.
@@ -154,6 +157,8 @@ extension StoreReply {
     var hasWritten: Bool {
         switch self {
         case .failed, .routes, .demand, .replayed: false
+        case .nodeWritten(let raisedAny): raisedAny
+        case .fannedOut(let ready): ready != nil
         case .leased(let parcels, _, _): !parcels.isEmpty
         case .verdictsWritten, .senders, .cut: true
         case .renewed(let stillLeased): stillLeased.contains(true)

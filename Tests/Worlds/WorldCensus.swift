@@ -63,6 +63,11 @@ package struct WorldCensus: Equatable, Sendable {
         case tooLate = "devices whose local time had passed"
         case tooShortForQuietHours = "pushes that expired in quiet hours"
         case endedUnsent = "parcels that ended unsent"
+        case wakeUps = "wake-ups"
+        case merged = "wake-ups of several changes"
+        case slices = "fan-outs that left subscriptions for the next slice"
+        case followed = "subscriptions that followed their token"
+        case expiredSubscriptions = "subscriptions that expired"
     }
 
     package mutating func add(_ world: SimulatedWorld) {
@@ -94,6 +99,11 @@ package struct WorldCensus: Equatable, Sendable {
         count(.rated, world.incidents.rated)
         count(.quanta, world.incidents.quanta)
         count(.endedUnsent, world.incidents.endedUnsent)
+        count(.wakeUps, world.wakeUps.told)
+        count(.merged, world.wakeUps.merged)
+        count(.slices, world.wakeUps.slices)
+        count(.followed, world.wakeUps.followed)
+        count(.expiredSubscriptions, world.wakeUps.expired)
         for entry in world.store.feedback { count(entry) }
         for place in judged.indices where world.incidents.judged[place] > 0 { judged[place] += 1 }
         for message in world.store.messages {

@@ -2,21 +2,21 @@
 /// had something to judge. One that never has proves nothing.
 package enum WorldChecker: Int, CaseIterable, Sendable {
     // P1.
-    case reached, everybody, searchedInSibling
+    case reached, everybody, searchedInSibling, toldOfAll, sameView
     // P2.
     case acceptedKept, accepted, rejected, unregistered, expired, suppressed, cancelled, gaveUp, notShown
     case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, quarantine, poison
     // P3.
     case badgeSent, badgeKept
     // P4.
-    case fence, name, repeated, seenTwice, calmLease
+    case fence, name, repeated, seenTwice, calmLease, toldOnce, oneUnderWay, inOrder
     // P5.
     case retired, suspected, confirmed, deadRetired, triedInSibling, moved, stayed, remembered
     // P7.
     case latency
     case pauseAsked, slowedDown, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
     // P8.
-    case inFlight, nothingLeased, carriedOut
+    case inFlight, nothingLeased, carriedOut, waitsForPushes
     // Rule 9.
     case sendHour
     case localHour, tooLate
@@ -26,6 +26,8 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .reached: "P1: every device that was registered throughout got the push, or has an allowed terminal state"
         case .everybody: "P1: every device got the push, in a world without a cause to miss it"
         case .searchedInSibling: "P1: a token that is unknown on its origin route is tried on the sibling route"
+        case .toldOfAll: "P1: a subscription is told of all changes"
+        case .sameView: "P1: a phone that applies what it is told has the same data as a reader"
         case .acceptedKept: "P2: an accepted answer that was received is recorded"
         case .accepted: "P2: a push recorded as accepted had an accepted answer"
         case .rejected: "P2: a push recorded as rejected was refused"
@@ -53,6 +55,9 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .repeated: "P4: a push is repeated only if its answer is unknown"
         case .seenTwice: "P4: a push that must not be repeated is not"
         case .calmLease: "P4: no lease expires unless its owner is stopped"
+        case .toldOnce: "P4: a subscription is told of a change once"
+        case .oneUnderWay: "P4: a subscription has one push under way"
+        case .inOrder: "P4: changes arrive in their order"
         case .retired: "P5: a token is retired by an answer that called it dead"
         case .suspected: "P5: a token is suspected only after an answer that casts suspicion on it"
         case .confirmed: "P5: a suspicion is confirmed by its route's answers"
@@ -73,6 +78,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .inFlight: "P8: the count of members in flight equals the leases of the shell"
         case .nothingLeased: "P8: an idle process has no leases"
         case .carriedOut: "P8: work that takes several transactions ends"
+        case .waitsForPushes: "P8: a watch whose pushes have not ended waits for its next turn"
         case .sendHour: "rule 9: no push leaves before its message is due"
         case .localHour: "rule 9: a push is due at its device's local time"
         case .tooLate: "rule 9: a push is suppressed only if its local time had passed"

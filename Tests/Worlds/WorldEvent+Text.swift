@@ -8,6 +8,7 @@ extension WorldEvent: CustomStringConvertible {
         case .housekeeping(let to): "\(to) starts its maintenance"
         case .flush(let to): "\(to) hands answers to its dispatcher"
         case .notified(let to): "\(to) is notified of work"
+        case .watchesRaised(let to): "\(to) is notified that watched data changed"
         case .stopsNotified(let to): "\(to) is notified that a message was paused, cancelled or changed"
         case .ends(let to): "\(to) ends"
         case .resolved(let to, let serviceRoute, let lane):
@@ -31,6 +32,8 @@ extension WorldEvent: CustomStringConvertible {
         case .mischief(let mischief): mischief.text
         case .deviceEvent: "a device acts"
         case .changeOfHands: "a device changes hands"
+        case .subscriberEvent: "a phone changes what it subscribes to"
+        case .writeNode(let number): "the backend sends write \(number + 1)"
         case .send(let number): "message \(number + 1) is sent to a gateway"
         case .control(let number, let control): "message \(number + 1): \(control)"
         case .askArrives(let asking): "message \(asking.number + 1): a request arrives after its client gave up"
@@ -91,6 +94,9 @@ extension StoreCall {
         case .maintain(let round): "\(from)'s \(round.step?.text ?? "nothing")"
         case .heartbeat(let project): "\(from)'s heartbeat for project \(project)"
         case .find(let cut): "\(from)'s query for the members of message \(cut.message.id.value.high)"
+        case .writeNode(let number): "\(from)'s write \(number + 1)"
+        case .fanOut: "\(from)'s fan-out"
+        case .endExpired: "\(from)'s query for expired subscriptions"
         case .cut(let cut): "\(from)'s cut of message \(cut.message.id.value.high), \(cut.lanes.count) routes admitted"
         }
     }
@@ -129,6 +135,8 @@ extension StoreReply {
         case .cut(let parcels, _, let ready):
             "written, \(ready.count) routes ready; \(parcels.map(\.text).joined(separator: "; "))"
         case .replayed: "accepted before"
+        case .nodeWritten(let raisedAny): raisedAny ? "written" : "written, and nobody watches it"
+        case .fannedOut(let ready): ready.map { "told, \($0.count) routes ready" } ?? "nothing to tell"
         case .maintained(let kept): "\(kept.count) rows\(kept.isFull ? ", there may be more" : "")"
         }
     }

@@ -16,6 +16,8 @@ enum WorldEvent: Sendable {
     case housekeeping(Addressee)
     case flush(Addressee)
     case notified(Addressee)
+    /// Watched data has changed.
+    case watchesRaised(Addressee)
     /// A message was paused, resumed or cancelled, or got another rate.
     case stopsNotified(Addressee)
     case resolved(Addressee, ServiceRoute, LaneKey?)
@@ -46,6 +48,10 @@ enum WorldEvent: Sendable {
     case mischief(Mischief)
     case deviceEvent
     case changeOfHands
+    /// A phone subscribes to a path, or ends a subscription.
+    case subscriberEvent
+    /// The backend sends a write of data, or sends it again.
+    case writeNode(Int)
     case send(Int)
     case control(Int, ControlRequest)
     /// A request whose client has given up.
@@ -56,12 +62,14 @@ enum WorldEvent: Sendable {
     var addressee: Addressee? {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .stopsNotified(let to),
+            .watchesRaised(let to),
             .resolved(let to, _, _), .credentialsChanged(let to), .laneCloses(let to, _, _), .laneOpens(let to, _),
             .laneTimer(let to, _), .connectionDies(let to, _, _), .lastStreamSent(let to, _, _),
             .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .repeated(let to, _, _, _), .ends(let to):
             to
         case .callAnswered(let call, _): call.from
-        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .changeOfHands, .send, .control,
+        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .changeOfHands, .subscriberEvent,
+            .writeNode, .send, .control,
             .askArrives, .faultsEnd:
             nil
         }
@@ -95,6 +103,11 @@ enum StoreRequest: Sendable {
     case find(DirectCut)
     /// Writes it, and leases parcels of the admitted routes.
     case cut(DirectCut)
+    /// Carries out one of the world's writes of data.
+    case writeNode(Int)
+    /// Tells subscriptions of due watches what changed.
+    case fanOut
+    case endExpired
 }
 
 enum StoreReply: Sendable {
@@ -118,6 +131,9 @@ enum StoreReply: Sendable {
     case cut([LeasedParcel], number: Int, ready: [ReadyRoute])
     /// The same request was carried out before.
     case replayed
+    case nodeWritten(raisedAny: Bool)
+    /// The routes whose parcels any process may lease; nil: nothing was due.
+    case fannedOut([ReadyRoute]?)
 }
 
 /// One request on the wire.

@@ -54,6 +54,8 @@ enum WorldFault: String, CaseIterable, Sendable {
 /// The commits between which a process may end.
 enum StoreStep: String, CaseIterable, Sendable {
     case plan, lease, renewal, verdicts, settle, cut, heartbeat, rescue
+    case write = "writing data"
+    case fanOut = "telling subscriptions"
     case confirm = "confirming suspicions"
     case fallDue = "falling due"
     case putOnHold = "putting on hold"
@@ -71,7 +73,9 @@ enum StoreStep: String, CaseIterable, Sendable {
         case .settle: self = .settle
         case .heartbeat: self = .heartbeat
         case .cut: self = .cut
-        case .poll, .find: return nil
+        case .writeNode: self = .write
+        case .fanOut: self = .fanOut
+        case .poll, .find, .endExpired: return nil
         case .maintain(let round):
             guard let step = round.step else { return nil }
             self.init(step)
@@ -96,7 +100,7 @@ enum StoreStep: String, CaseIterable, Sendable {
     fileprivate var comesInSlices: Bool {
         switch self {
         case .confirm, .fallDue, .putOnHold, .end, .release, .liftRates: true
-        case .plan, .lease, .renewal, .verdicts, .settle, .cut, .heartbeat, .rescue, .forget: false
+        case .plan, .lease, .renewal, .verdicts, .settle, .cut, .heartbeat, .rescue, .forget, .write, .fanOut: false
         }
     }
 }

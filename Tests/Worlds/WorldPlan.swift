@@ -122,6 +122,19 @@ package struct WorldPlan: Sendable {
     /// Per thousand messages: they ignore limits of their app.
     package var unsparing = 0
 
+    /// Writes to the apps' data; 0: no phone watches any.
+    package var writes = 0
+    package var watchedPaths = 1
+    /// Per thousand phones: they subscribe to a path from the start.
+    package var subscribed = 0
+    /// Per thousand subscriptions: they end within the world.
+    package var shortSubscriptions = 0
+    package var subscriberEventEvery: SimulatedTime?
+    /// The most subscriptions that one fan-out reads of a watch.
+    package var fanOutMax = 100
+    package var gather: Duration = .seconds(1)
+    package var wakeUpLifetime: Duration = .seconds(86_400)
+
     package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         self.seed = seed
@@ -148,6 +161,7 @@ package struct WorldPlan: Sendable {
         drawUpkeep()
         drawOwners()
         drawDirects()
+        drawWakeUps()
     }
 
     /// A plan in which nothing goes wrong.
@@ -316,6 +330,20 @@ package struct WorldPlan: Sendable {
         if apart.happens(perMille: 300) { directs = apart.within(3...12) }
     }
 
+    /// Draws from a generator of its own, so that worlds without subscriptions stay the same.
+    private mutating func drawWakeUps() {
+        var apart = SeededRandom(seed: seed ^ 0x3a6e)
+        guard apart.happens(perMille: 350) else { return }
+        writes = apart.within(2...40)
+        watchedPaths = apart.within(1...3)
+        subscribed = apart.pick([300, 1_000])
+        shortSubscriptions = apart.pick([0, 0, 200])
+        subscriberEventEvery = apart.pick([nil, .seconds(1), .seconds(10)])
+        fanOutMax = apart.pick([1, 3, 100])
+        gather = apart.pick([.zero, .seconds(1), .seconds(10)])
+        wakeUpLifetime = apart.pick([.seconds(86_400), .seconds(86_400), .seconds(60)])
+    }
+
     /// Draws from a generator of its own, so that worlds without wrong clocks stay the same.
     private mutating func drawWallClocks() {
         var apart = SeededRandom(seed: seed ^ 0xc10c)
@@ -334,7 +362,7 @@ package struct WorldPlan: Sendable {
 
     /// Whether nothing in this world may keep a push from a device that can get it.
     package var everyoneIsReached: Bool {
-        shortLived == 0 && dailyCap == nil && poisonous == 0 && cancelled == 0
+        shortLived == 0 && wakeUpLifetime > .seconds(7_200) && dailyCap == nil && poisonous == 0 && cancelled == 0
             && settings.retry.budget >= .seconds(7_200)
             // A gateway whose clock is an hour behind waits an hour longer for a date.
             && !(wallClockOffMax > 3_600 && datedPauses > 0)
