@@ -43,7 +43,9 @@ package struct DecimalNumber: Equatable, Sendable {
             point = fraction.count
         }
         if let mark = remaining.first, mark | 0x20 == UInt8(ascii: "e") {
-            guard let power = Int(Substring(remaining.dropFirst())), abs(power) <= Self.exponentMax else { return nil }
+            guard let power = Int(Substring(remaining.dropFirst())), power.magnitude <= Self.exponentMax else {
+                return nil
+            }
             point -= power
             remaining = remaining.suffix(0)
         }
