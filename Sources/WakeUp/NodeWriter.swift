@@ -51,16 +51,16 @@ package struct NodeWriter: Sendable {
         try await committer.commit(Operation(write: write, policy: policy, number: count.next()), app: app).get()
     }
 
-    /// Splits operations into groups, in their order, that write as many leaves as one transaction may.
+    /// Splits operations into groups, in their order, that write and remove as much as one transaction may.
     private static func groups(of operations: [Operation]) -> [[Operation]] {
         var groups: [[Operation]] = []
         var room = 0
         for operation in operations {
-            if operation.write.leafCount > room || groups.isEmpty {
+            if operation.write.size > room || groups.isEmpty {
                 groups.append([])
                 room = NodeLeaves.countMax
             }
-            room -= operation.write.leafCount
+            room -= operation.write.size
             groups[groups.count - 1].append(operation)
         }
         return groups

@@ -96,7 +96,9 @@ package enum NodeKey {
         guard bytes.count <= bytesMax else { throw .keyTooLong }
         guard first != UInt8(ascii: "."), first != UInt8(ascii: "$") else { throw .keyReserved }
         guard !bytes.contains(UInt8(ascii: "/")) else { throw .keyHasSlash }
-        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { throw .keyHasControlCharacter }
+        guard !key.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw .keyHasControlCharacter
+        }
     }
 }
 

@@ -16,12 +16,12 @@ package struct TreeWrite: Equatable, Sendable {
 
     /// By rising path; none is below another one.
     package let replacements: [Replacement]
-    /// The number of leaves that it writes.
-    package let leafCount: Int
+    /// The number of leaves that it writes, and of subtrees that it removes.
+    package let size: Int
 
     private init(_ replacements: [Replacement]) throws(NodeFault) {
-        (self.replacements, leafCount) = (replacements, replacements.reduce(0) { $0 + $1.leaves.count })
-        guard leafCount <= NodeLeaves.countMax else { throw .subtreeTooLarge }
+        (self.replacements, size) = (replacements, replacements.reduce(0) { $0 + max(1, $1.leaves.count) })
+        guard size <= NodeLeaves.countMax else { throw .subtreeTooLarge }
     }
 
     /// Replaces the node at the path; null and `{}` remove it.

@@ -63,6 +63,13 @@ struct TreeDifferenceTests {
         let large = try TreeWrite.put(.object(JSONObject((0..<4_000).map(member))), at: deep)
         #expect(throws: NodeFault.subtreeTooLarge) { try TreeModel().difference(of: [large]) }
     }
+
+    @Test("removes no more subtrees at once than it may write values")
+    func boundedRemovals() throws {
+        let members = (0...NodeLeaves.countMax).map { JSONMember("\($0)", .null) }
+        _ = try TreeWrite.patch(JSONObject(Array(members.dropLast())), at: .root)
+        #expect(throws: NodeFault.subtreeTooLarge) { try TreeWrite.patch(JSONObject(members), at: .root) }
+    }
 }
 
 @Suite("The text of a node")
@@ -114,7 +121,9 @@ struct NodePathTests {
         #expect(throws: NodeFault.keyHasSlash) { try NodePath(["a/b"]) }
         #expect(throws: NodeFault.keyReserved) { try NodePath([".wakeup"]) }
         #expect(throws: NodeFault.keyReserved) { try NodePath(["$any"]) }
-        #expect(throws: NodeFault.keyHasControlCharacter) { try NodePath(["a\u{7f}"]) }
+        for character in ["\u{1}", "\u{7f}", "\u{85}"] {
+            #expect(throws: NodeFault.keyHasControlCharacter) { try NodePath(["a" + character]) }
+        }
         #expect(throws: NodeFault.keyTooLong) { try NodePath([String(repeating: "é", count: 384) + "e"]) }
         #expect(try NodePath([String(repeating: "é", count: 384)]).depth == 1)
     }
