@@ -109,6 +109,12 @@ struct ServedWakeUpTests {
                 #expect(answer == "401 invalid_token")
             }
             #expect(try await Self.ask(world, "PUT", "/base/tower/.wakeup/open?id=x&token=\(good)") == "204")
+            // A client that has no token yet is not nobody, and a claim may be a number that no database stores.
+            #expect(try await Self.ask(world, "PUT", "/base/tower/.wakeup/open?id=x&token=") == "401 invalid_token")
+            let huge = try Self.token(#"{"sub": "ann", "n": 1e200000}"#)
+            try await world.expect(204, "PUT", "/v1/apps/tower/rules", #"{"rules": {".read": "auth.n != 1"}}"#)
+            let answer = try await Self.ask(world, "PUT", "/base/tower/.wakeup/open?id=x&token=\(huge)")
+            #expect(answer == "401 invalid_token")
         }
     }
 

@@ -64,7 +64,7 @@ package struct GatewayResponder: HTTPResponder {
         let caller = try await caller(of: match, request)
         try incoming.checkExpectations()
         let (query, fault) = try query(of: target, match.endpoint)
-        let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
+        let key = try match.endpoint.takesKey ? IdempotencyKey.read(request.headers[values: .idempotencyKey]) : nil
         let call = Call(
             match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller,
             fault: fault)
@@ -156,6 +156,9 @@ package struct GatewayResponder: HTTPResponder {
 }
 
 extension Endpoint {
+    /// Whether it looks at an idempotency key. The described service has none.
+    fileprivate var takesKey: Bool { if case .statuses = refusals { false } else { true } }
+
     fileprivate func answer(_ problem: Problem) -> Answer {
         switch refusals {
         case .problems: Answer(problem)

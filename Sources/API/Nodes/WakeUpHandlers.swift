@@ -94,7 +94,8 @@ struct WakeUpHandlers: Sendable {
     }
 
     private func user(_ call: Call, _ app: AppRecord) async throws -> ReadAccess.User? {
-        guard let token = call.query["token"] else { return nil }
+        // An empty token is one that a client failed to fill in: it is not nobody.
+        guard let token = call.query.parameter("token") else { return nil }
         guard let user = try await translating(.reads, await access.user(token: token, app: app.id)) else {
             throw Self.invalidToken
         }
@@ -114,7 +115,13 @@ struct WakeUpHandlers: Sendable {
             request.claims = try await translating(.reads, await access.claimsKept(of: user, app: asked.app.id))
         }
         let asking = request
-        return try await translating(.isIdempotent, await store.subscribe(asking))
+        do throws(Problem) {
+            return try await translating(.isIdempotent, await store.subscribe(asking))
+        } catch {
+            // A claim may be a number of a million digits, which no database stores.
+            guard error.code == .invalidValue, user != nil else { throw error }
+            throw Self.invalidToken
+        }
     }
 
     private static func mode(_ name: String?) -> WakeUpMode? { name.map(WakeUpMode.init(name:)) ?? .noData }
