@@ -97,6 +97,35 @@ struct SubscribingTests {
         }
     }
 
+    @Test("holds also if the backend registers the token at the same time")
+    func registeredMeanwhile() async throws {
+        try await withFanOuts { world in
+            for round in 0..<60 {
+                let device = "phone-\(round)"
+                try await world.subscribe(device, "/a")
+                async let registered: Void = world.register(device)
+                let reply = try await world.subscribe(device, "/b")
+                try await registered
+                #expect(reply == .subscribed)
+            }
+            let kept = """
+                SELECT count(*) FROM subscriptions JOIN registrations r ON r.id = registration_id
+                WHERE r.kind = \(TokenKind.alert.rawValue)
+                """
+            #expect(try await world.world.number(kept) == 120)
+        }
+    }
+
+    @Test("leaves nothing for ever if it is refused after its token got a registration")
+    func refused() async throws {
+        try await withFanOuts { world in
+            try await world.put("/a", #"{"x": 1, "y": 2}"#)
+            #expect(try await world.subscribe("phone", "/a", leavesMax: 1) == .tooBig)
+            _ = try await world.world.stores.sweeper.sweep(now: Clocks.wallNow() + .seconds(10 * 86_400))
+            #expect(try await world.world.number("SELECT count(*) FROM registrations") == 0)
+        }
+    }
+
     @Test("takes no token from the installation that registered it")
     func registered() async throws {
         try await withFanOuts { world in

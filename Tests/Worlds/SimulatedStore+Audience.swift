@@ -91,7 +91,7 @@ extension SimulatedStore {
         switch message(parcel.message)?.audienceWanted.selection {
         case .users(let names): row.stored.profile[.user].map { names.contains($0) } == true ? nil : .user
         case .tags(let expression): expression.includes(row) ? nil : .condition
-        case .subscribers(let watch): subscribes(row.id, to: watch) ? nil : .condition
+        case .subscribers(let watch): subscribes(row.id, to: watch, message: parcel.message) ? nil : .condition
         case .revoked(let watch): subscribes(row.id, to: watch) ? .condition : nil
         case .all, .installations, .tokens, .stale, nil: nil
         case .filter: preconditionFailure("no simulated message has a filter")

@@ -57,8 +57,12 @@ extension SimulatedStore {
         return held.first { $0.stored.kind == .alert || $0.stored.kind == .wakeUp }?.id
     }
 
-    func subscribes(_ registration: RegistrationID, to watch: WatchID) -> Bool {
-        subscriptions.contains { $0.watch == watch.value && $0.registration == registration }
+    /// - Parameter message: the last one that the subscription was told; nil: any.
+    func subscribes(_ registration: RegistrationID, to watch: WatchID, message: MessageID? = nil) -> Bool {
+        subscriptions.contains { subscription in
+            subscription.watch == watch.value && subscription.registration == registration
+                && (message == nil || subscription.message == message)
+        }
     }
 
     private func holders(of request: SimulatedSubscribing) -> [RegistrationRow] {
@@ -83,6 +87,7 @@ extension SimulatedStore {
         }
         if let known {
             registrations[known].stored.state = .active
+            registrations[known].registeredAt = now
             registrations[known].stored.beginGeneration(
                 TokenGeneration(registrations[known].stored.generation.value + 1))
             awaken(registrations[known].id, now: now)
@@ -135,13 +140,18 @@ extension SimulatedStore {
         registrations.removeAll { $0.id == former && $0.stored.kind == .wakeUp && !$0.isLive }
     }
 
-    /// Makes the watches of a revived registration due that it has not been told all of.
+    /// Lets the subscriptions of a revived registration be told once more, unless nothing has ever changed.
     mutating func awaken(_ registration: RegistrationID, now: WallInstant) {
-        let behind = subscriptions.filter { subscription in
-            subscription.registration == registration
-                && subscription.sentSeq < watch(subscription.watch)?.seq ?? 0
+        var woken: [Int64] = []
+        for place in subscriptions.indices where subscriptions[place].registration == registration {
+            let subscription = subscriptions[place]
+            guard subscription.message != nil || subscription.sentSeq < watch(subscription.watch)?.seq ?? 0 else {
+                continue
+            }
+            (subscriptions[place].sentSeq, subscriptions[place].message) = (-1, nil)
+            woken.append(subscription.watch)
         }
-        countAdoption(of: Set(behind.map(\.watch)), now)
+        countAdoption(of: Set(woken), now)
     }
 
     private mutating func countAdoption(of ids: Set<Int64>, _ now: WallInstant) {

@@ -28,7 +28,7 @@ extension SimulatedWorld {
     mutating func checkAudience(_ parcel: LeasedParcel, _ message: MessageRow) {
         for member in parcel.members {
             guard let row = store.registration(member.registration), row.isLive,
-                let isIncluded = includes(row, message.audienceWanted)
+                let isIncluded = includes(row, message)
             else { continue }
             judge(.audience)
             if case .excluded = member.status {
@@ -39,11 +39,11 @@ extension SimulatedWorld {
         }
     }
 
-    private func includes(_ row: RegistrationRow, _ audience: Audience) -> Bool? {
-        switch audience.selection {
-        case .subscribers(let watch): store.subscribes(row.id, to: watch)
+    private func includes(_ row: RegistrationRow, _ message: MessageRow) -> Bool? {
+        switch message.audienceWanted.selection {
+        case .subscribers(let watch): store.subscribes(row.id, to: watch, message: message.id)
         case .revoked(let watch): !store.subscribes(row.id, to: watch)
-        default: audience.includes(user: row.stored.profile[.user], tags: row.stored.profile.tags)
+        default: message.audienceWanted.includes(user: row.stored.profile[.user], tags: row.stored.profile.tags)
         }
     }
 }

@@ -35,17 +35,25 @@ enum AudienceCheckSQL {
         """
     }
 
-    /// The members that no longer subscribe to the watch, or those that do again.
-    static let subscribers = subscribing("audience_check_subscribers", "NOT EXISTS")
-    static let revoked = subscribing("audience_check_revoked", "EXISTS")
+    /// The members whose subscription has ended since this message was cut, or has been told something later. A new
+    /// subscription to the same path knows nothing of the message.
+    static let subscribers = MemberStatement("audience_check_subscribers", key: "r.id") {
+        """
+        SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND NOT EXISTS (
+            SELECT FROM subscriptions s
+            CROSS JOIN LATERAL (
+                SELECT message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
+            ) AS p
+            WHERE s.watch_id = :watch AND s.registration_id = r.id AND p.message_id = :message)
+        """
+    }
 
-    private static func subscribing(_ name: String, _ exists: String) -> MemberStatement {
-        MemberStatement(name, key: "r.id") {
-            """
-            SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND \(exists) (
-                SELECT FROM subscriptions s WHERE s.watch_id = :watch AND s.registration_id = r.id)
-            """
-        }
+    /// The members that subscribe to the watch again.
+    static let revoked = MemberStatement("audience_check_revoked", key: "r.id") {
+        """
+        SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND EXISTS (
+            SELECT FROM subscriptions s WHERE s.watch_id = :watch AND s.registration_id = r.id)
+        """
     }
 
     /// The members that do not fit a filter. It is not prepared, because there are as many statements as filters.

@@ -43,8 +43,8 @@ struct AudienceCheck: Sendable {
                 checks.append((place, Set(names.map { Array($0.utf8) }), AudienceCheckSQL.users.query(keys)))
             case .tags(let expression): checks.append((place, nil, query(keys, expression)))
             case .filter(let text): checks.append((place, nil, try query(keys, text, conditions.sentFrom)))
-            case .subscribers(let watch): checks.append((place, nil, query(keys, AudienceCheckSQL.subscribers, watch)))
-            case .revoked(let watch): checks.append((place, nil, query(keys, AudienceCheckSQL.revoked, watch)))
+            case .subscribers(let watch): checks.append((place, nil, query(keys, watch, parcels[place].row.message)))
+            case .revoked(let watch): checks.append((place, nil, query(keys, watch)))
             case .all, .installations, .tokens, .stale: continue
             }
         }
@@ -71,10 +71,17 @@ struct AudienceCheck: Sendable {
         return Dictionary(read) { first, _ in first }
     }
 
-    private static func query(_ keys: MemberKeys, _ statement: MemberStatement, _ watch: WatchID) -> Query {
+    private static func query(_ keys: MemberKeys, _ watch: WatchID, _ message: MessageID) -> Query {
         var parameters = Parameters()
         parameters.int64("watch", watch.value)
-        return statement.query(keys, parameters)
+        parameters.uuid("message", message.value)
+        return AudienceCheckSQL.subscribers.query(keys, parameters)
+    }
+
+    private static func query(_ keys: MemberKeys, _ watch: WatchID) -> Query {
+        var parameters = Parameters()
+        parameters.int64("watch", watch.value)
+        return AudienceCheckSQL.revoked.query(keys, parameters)
     }
 
     private static func query(_ keys: MemberKeys, _ expression: TagExpression) -> Query {

@@ -14,6 +14,9 @@ enum AdoptionSQL {
         WHERE r.id <> input.id
         """
 
+    // Fan-outs lock rows of subscription_progress before those of watches.
+    private static let isForgotten = "(SELECT count(*) FROM forgotten) >= 0"
+
     /// Removes the older of two subscriptions to one path that would become one.
     static let unite = Statement(
         "adoption_unite",
@@ -22,7 +25,7 @@ enum AdoptionSQL {
             SELECT CASE WHEN (one.created_at, one.id) < (other.created_at, other.id) THEN one.id ELSE other.id END
             FROM (\(moved)) AS moved
             CROSS JOIN LATERAL (
-                SELECT id, watch_id, created_at FROM subscriptions WHERE registration_id = moved.former LIMIT 1000
+                SELECT id, watch_id, created_at FROM subscriptions WHERE registration_id = moved.former LIMIT 1000000
             ) AS one
             CROSS JOIN LATERAL (
                 SELECT id, created_at FROM subscriptions
@@ -42,9 +45,10 @@ enum AdoptionSQL {
             FROM moved WHERE s.registration_id = moved.former RETURNING s.id, s.watch_id
         ), forgotten AS (
             UPDATE subscription_progress p SET sent_seq = -1, message_id = NULL
-            FROM adopted WHERE p.subscription_id = adopted.id
+            FROM adopted WHERE p.subscription_id = adopted.id RETURNING p.subscription_id
         ), locked AS MATERIALIZED (
-            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM adopted)) ORDER BY id FOR NO KEY UPDATE
+            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM adopted)) AND \(isForgotten)
+            ORDER BY id FOR NO KEY UPDATE
         ), counted AS (
             UPDATE watches SET adoptions = adoptions + 1
             WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
@@ -53,19 +57,24 @@ enum AdoptionSQL {
         SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING
         """)
 
-    /// Makes watches due of which revived registrations have not been told all. They slept while the token was retired.
+    /// Lets the subscriptions of revived registrations be told once more, unless nothing has ever changed. They slept
+    /// while the token was retired, and the push that showed its death told nobody.
     static let awaken = Statement(
         "adoption_awaken",
         """
         WITH behind AS MATERIALIZED (
-            SELECT s.watch_id FROM subscriptions s
+            SELECT s.id, s.watch_id FROM subscriptions s
             CROSS JOIN LATERAL (
-                SELECT sent_seq FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
+                SELECT sent_seq, message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
             ) AS p
             CROSS JOIN LATERAL (SELECT seq FROM watches WHERE id = s.watch_id LIMIT 1) AS w
-            WHERE s.registration_id = ANY (:registrations) AND p.sent_seq < w.seq
+            WHERE s.registration_id = ANY (:registrations) AND (p.sent_seq < w.seq OR p.message_id IS NOT NULL)
+        ), forgotten AS (
+            UPDATE subscription_progress SET sent_seq = -1, message_id = NULL
+            WHERE subscription_id = ANY (ARRAY(SELECT id FROM behind ORDER BY id)) RETURNING subscription_id
         ), locked AS MATERIALIZED (
-            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM behind)) ORDER BY id FOR NO KEY UPDATE
+            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM behind)) AND \(isForgotten)
+            ORDER BY id FOR NO KEY UPDATE
         ), counted AS (
             UPDATE watches SET adoptions = adoptions + 1
             WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
@@ -84,7 +93,7 @@ enum AdoptionSQL {
 }
 
 extension Query {
-    /// Makes watches due of which these revived registrations have not been told all.
+    /// Lets the subscriptions of these revived registrations be told once more.
     init(awakening registrations: [RegistrationID], now: WallInstant?) {
         self.init(AdoptionSQL.awaken) {
             $0.int64Array("registrations", registrations.map(\.value))

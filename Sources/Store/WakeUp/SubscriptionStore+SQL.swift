@@ -15,6 +15,7 @@ enum SubscriptionSQL {
         """)
 
     /// Makes a registration of a token that none holds, unless another session does so, or one exists that is retired.
+    /// It is idle until it has a subscription.
     static let addRegistration = Statement(
         "subscription_add_registration",
         """
@@ -23,6 +24,8 @@ enum SubscriptionSQL {
             SELECT :app, id, provider, \(TokenKind.wakeUp.sql), :installation, :token, \(now) FROM routes
             WHERE app_id = :app AND provider = :provider AND environment = :environment AND topic = ''
             ON CONFLICT DO NOTHING RETURNING id
+        ), idle AS (
+            INSERT INTO idle_subscribers (registration_id, since) SELECT id, \(now) FROM made
         )
         INSERT INTO registration_pulse (registration_id, registered_at)
         SELECT id, \(now) FROM made RETURNING registration_id
@@ -32,10 +35,14 @@ enum SubscriptionSQL {
     static let reviveRegistration = Statement(
         "subscription_revive_registration",
         """
-        UPDATE registrations SET state = \(RegistrationState.active.sql), generation = generation + 1
-        WHERE app_id = :app AND installation = :installation AND kind = \(TokenKind.wakeUp.sql)
-            AND state = \(RegistrationState.retired.sql)
-        RETURNING id
+        WITH revived AS (
+            UPDATE registrations SET state = \(RegistrationState.active.sql), generation = generation + 1
+            WHERE app_id = :app AND installation = :installation AND kind = \(TokenKind.wakeUp.sql)
+                AND state = \(RegistrationState.retired.sql)
+            RETURNING id
+        )
+        UPDATE registration_pulse p SET registered_at = \(now) FROM revived WHERE p.registration_id = revived.id
+        RETURNING revived.id
         """)
 
     /// Whether wake-up is on, and stays on until the transaction ends. Switching it off waits for this, and then ends the
@@ -47,9 +54,13 @@ enum SubscriptionSQL {
         FROM apps WHERE id = :app FOR SHARE
         """)
 
-    /// Keeps a registration from being removed until the transaction ends.
+    /// Keeps a registration and its token as they are until the transaction ends, if it still holds the token.
     static let keepRegistration = Statement(
-        "subscription_keep_registration", "SELECT id FROM registrations WHERE id = :registration FOR KEY SHARE")
+        "subscription_keep_registration",
+        """
+        SELECT id FROM registrations
+        WHERE id = :registration AND token = ANY (:tokens) AND state < \(RegistrationState.retired.sql) FOR SHARE
+        """)
 
     /// The watch of a path, kept from being removed until the transaction ends.
     static let watch = Statement(
@@ -130,5 +141,7 @@ enum SubscriptionSQL {
         WHERE w.app_id = :app AND w.path = :path
         """)
 
-    static let remove = Statement("subscription_remove", "DELETE FROM subscriptions WHERE id = ANY (:subscriptions)")
+    /// Removes a subscription, unless another user has taken it over meanwhile.
+    static let remove = Statement(
+        "subscription_remove", "DELETE FROM subscriptions WHERE id = :subscription AND user_id = :user")
 }

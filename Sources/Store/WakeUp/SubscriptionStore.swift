@@ -98,7 +98,10 @@ package struct SubscriptionStore: Sendable {
                 .first { row throws(PostgresError) in (id: try row.int64(), user: try row.text()) }
             guard let known else { return true }
             guard known.user.hasSameBytes(as: user) else { return false }
-            let remove = Query(SubscriptionSQL.remove) { $0.int64Array("subscriptions", [known.id]) }
+            let remove = Query(SubscriptionSQL.remove) {
+                $0.int64("subscription", known.id)
+                $0.text("user", user)
+            }
             _ = try await pool.run([Query(PlannerSQL.throughKeys), remove], transaction: .init())
             return true
         }
@@ -110,15 +113,21 @@ package struct SubscriptionStore: Sendable {
         case unusable
     }
 
+    /// The text as each provider reads it that can.
+    private static func readings(of text: String) -> [(provider: any PushProvider, token: DeviceToken)] {
+        var readings: [(provider: any PushProvider, token: DeviceToken)] = []
+        for provider in PushProviders.offered {
+            if let token = try? provider.readToken(text) { readings.append((provider, token)) }
+        }
+        return readings
+    }
+
     /// Finds the live registration that holds a token.
     ///
     /// A text may be a token of several providers. A registration decides; without one it is a token of the provider
     /// that takes unknown subscribers.
     private func holder(of text: String, app: AppID) async throws(PostgresError) -> Holder {
-        var readings: [(provider: any PushProvider, token: DeviceToken)] = []
-        for provider in PushProviders.offered {
-            if let token = try? provider.readToken(text) { readings.append((provider, token)) }
-        }
+        let readings = Self.readings(of: text)
         guard !readings.isEmpty else { return .unusable }
         let query = Query(SubscriptionSQL.holders) {
             $0.int64("app", app.value)
@@ -163,7 +172,9 @@ package struct SubscriptionStore: Sendable {
             if let made { return made }
             if case .found(let id) = try await holder(of: request.token, app: request.app) { return id }
             do throws(PostgresError) {
-                if let id = try await revive(Query(SubscriptionSQL.reviveRegistration, naming), now) { return id }
+                var reviving = naming
+                reviving.instant("now", now)
+                if let id = try await revive(Query(SubscriptionSQL.reviveRegistration, reviving), now) { return id }
             } catch { guard error.sqlState == .uniqueViolation else { throw error } }
         }
         return nil
@@ -209,7 +220,7 @@ package struct SubscriptionStore: Sendable {
         return counts[request.app.value] >= request.perAppMax
     }
 
-    /// Returns nil if the registration was removed meanwhile.
+    /// Returns nil if the registration was removed meanwhile, or has lost its token to another.
     private func add(
         _ request: Request, _ registration: Int64, _ now: WallInstant?
     ) async throws(PostgresError) -> Reply? {
@@ -222,17 +233,12 @@ package struct SubscriptionStore: Sendable {
                     $0.text("path", request.path.text)
                 }
                 let isEnabled = Query(SubscriptionSQL.isEnabled) { $0.int64("app", request.app.value) }
-                let keep = Query(SubscriptionSQL.keepRegistration) { $0.int64("registration", registration) }
-                let answers = try await transaction.run([Query(PlannerSQL.throughKeys), isEnabled, keep, find])
+                let answers = try await transaction.run([Query(PlannerSQL.throughKeys), isEnabled, find])
                 guard try answers[1].first(Bool.init) == true else {
                     await transaction.abandon()
                     return .disabled
                 }
-                guard answers[2].rowCount > 0 else {
-                    await transaction.abandon()
-                    return nil
-                }
-                var found = try answers[3].first(Watch.init)
+                var found = try answers[2].first(Watch.init)
                 if found == nil {
                     let lock = Query(NodeSQL.lock) { $0.int64("app", request.app.value) }
                     let make = Query(SubscriptionSQL.addWatch) {
@@ -248,12 +254,22 @@ package struct SubscriptionStore: Sendable {
                     await transaction.abandon()
                     return .tooBig
                 }
+                // Last of all, because registering the token waits for it.
+                let keep = Query(SubscriptionSQL.keepRegistration) {
+                    $0.int64("registration", registration)
+                    $0.bytesArray("tokens", Self.readings(of: request.token).map(\.token.bytes))
+                }
                 let count = Query(SubscriptionSQL.count) {
                     $0.int64("registration", registration)
                     $0.int64("watch", watch.id)
                     $0.int64("limit", Self.perDeviceMax)
                 }
-                guard try await transaction.run(count).one(Int64.init) < Self.perDeviceMax else {
+                let own = try await transaction.run([keep, count])
+                guard own[0].rowCount > 0 else {
+                    await transaction.abandon()
+                    return nil
+                }
+                guard try own[1].one(Int64.init) < Self.perDeviceMax else {
                     await transaction.abandon()
                     return .tooMany
                 }
