@@ -324,7 +324,7 @@ let package = Package(
                 "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "Store", "GroupCommit", "Registry",
                 "TestSupport",
             ]),
-        testTarget("WakeUpRulesTests", ["Basis", "JSON", "WakeUpRules", "TestSupport"]),
+        testTarget("WakeUpRulesTests", ["Basis", "Model", "JSON", "WakeUpRules", "TestSupport"]),
         testTarget("TLSTests", ["Basis", "Signing", "TLS"]),
         testTarget(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),

@@ -12,8 +12,13 @@ package struct WakeUpPayload: Equatable, Sendable {
     package static let bytesMax = 4_063
 
     package private(set) var members: [JSONMember]
+    /// Some data is missing, so the app has to read the node.
+    package let asksToRead: Bool
 
-    fileprivate init(_ members: [(String, String)]) { self.members = members.map { JSONMember($0.0, .string($0.1)) } }
+    fileprivate init(_ members: [(String, String)]) {
+        self.members = members.map { JSONMember($0.0, .string($0.1)) }
+        asksToRead = members.contains { $0.0 == "s" && $0.1 != "OK" }
+    }
 
     package var bytes: [UInt8] { JSONValue.object(JSONObject(members)).bytes }
 
@@ -56,13 +61,14 @@ package struct ChildChanges: Equatable, Sendable {
     /// - Parameters:
     ///   - existed: whether the child had data before its first change.
     ///   - data: the child's data now; nil: it has none.
-    package mutating func note(_ key: String, existed: Bool, now data: NodeData?) {
+    ///   - mayBeKnown: whether the app may have read the child between.
+    package mutating func note(_ key: String, existed: Bool, now data: NodeData?, mayBeKnown: Bool = false) {
         switch (existed, data) {
         case (true, let data?): changed.append(Child(key: key, data: data))
         case (false, let data?): added.append(Child(key: key, data: data))
         case (true, nil): removed.append(key)
         // It came and went.
-        case (false, nil): break
+        case (false, nil): if mayBeKnown { removed.append(key) }
         }
     }
 

@@ -27,10 +27,26 @@ package struct WatchStatus: Equatable, Sendable {
     package let isTooHeavy: Bool
     /// The shortest time between two turns that wake somebody.
     package let gather: Duration
+    /// The node's data was read, and the children that changed.
+    package let hasValue: Bool
+    package let hasChildren: Bool
 
-    package init(seq: Int64, adoptions: Int64, isEnabled: Bool, isTooHeavy: Bool, gather: Duration) {
+    package init(
+        seq: Int64, adoptions: Int64, isEnabled: Bool, isTooHeavy: Bool, gather: Duration, hasValue: Bool,
+        hasChildren: Bool
+    ) {
         (self.seq, self.adoptions, self.gather) = (seq, adoptions, gather)
         (self.isEnabled, self.isTooHeavy) = (isEnabled, isTooHeavy)
+        (self.hasValue, self.hasChildren) = (hasValue, hasChildren)
+    }
+
+    /// Whether what such a subscription is told was read. It was not if the subscription has just got its mode.
+    fileprivate func hasRead(_ mode: WakeUpMode) -> Bool {
+        switch mode {
+        case .noData: true
+        case .value: hasValue
+        case .childEvent: hasChildren
+        }
     }
 }
 
@@ -48,14 +64,16 @@ package struct SubscriptionStatus: Equatable, Sendable {
     package let sentSeq: Int64
     /// Its last message.
     package let message: UniversalID?
+    /// Its app may know data that was written later, because it has just subscribed, or was told to read.
+    package let mayHaveRead: Bool
 
     package init(
         id: Int64, registration: Int64, route: Int64, mode: WakeUpMode, provider: Provider, isExpired: Bool,
-        isRetired: Bool, sentSeq: Int64, message: UniversalID?
+        isRetired: Bool, sentSeq: Int64, message: UniversalID?, mayHaveRead: Bool
     ) {
         (self.id, self.registration, self.route, self.mode) = (id, registration, route, mode)
         (self.provider, self.isExpired, self.isRetired) = (provider, isExpired, isRetired)
-        (self.sentSeq, self.message) = (sentSeq, message)
+        (self.sentSeq, self.message, self.mayHaveRead) = (sentSeq, message, mayHaveRead)
     }
 }
 
@@ -66,15 +84,20 @@ package struct WatchTurn: Sendable {
     package let watch: WatchStatus
     /// The most subscriptions that one turn reads.
     package let limit: Int
-    /// Pushes of some subscriptions have not ended.
-    private var hasUnsettled = false
+    /// Some subscriptions are passed over: mostly their pushes have not ended.
+    private var leavesSome = false
+    /// Others may be told as soon as something changes.
+    private var hasOthers = false
     /// Some are told something.
     private var wakesSome = false
-    private var count = 0
-    private var last: Int64 = 0
+    private let count: Int
+    private let last: Int64
 
-    package init(_ claim: WatchClaim, _ watch: WatchStatus, limit: Int) {
+    /// - Parameter read: the subscriptions that the turn reads, by rising registration.
+    package init(_ claim: WatchClaim, _ watch: WatchStatus, reading read: [SubscriptionStatus], limit: Int) {
         (self.claim, self.watch, self.limit) = (claim, watch, limit)
+        (count, last) = (read.count, read.last?.registration ?? 0)
+        hasOthers = read.contains { !isBehind($0) && !$0.isExpired && !$0.isRetired }
     }
 
     /// Whether a subscription has not been told of all changes, and may be told now.
@@ -86,17 +109,14 @@ package struct WatchTurn: Sendable {
     /// Returns the subscriptions that are told something now. One whose last push has not ended is passed over, so it
     /// has one push under way at most (P4).
     ///
-    /// - Parameter subscriptions: all that the turn reads, by rising registration.
+    /// - Parameter subscriptions: those that are behind, and whose users may read the path.
     package mutating func toTell(
         _ subscriptions: [SubscriptionStatus], isUnsettled: (SubscriptionStatus) -> Bool
     ) -> [SubscriptionStatus] {
-        (count, last) = (subscriptions.count, subscriptions.last?.registration ?? 0)
-        return subscriptions.filter { subscription in
-            guard isBehind(subscription) else { return false }
-            guard isUnsettled(subscription) else { return true }
-            hasUnsettled = true
-            return false
-        }
+        let told = subscriptions.filter { watch.hasRead($0.mode) && !isUnsettled($0) }
+        leavesSome = told.count < subscriptions.count
+        if !told.isEmpty { hasOthers = true }
+        return told
     }
 
     /// A message is made for some subscriptions.
@@ -105,15 +125,24 @@ package struct WatchTurn: Sendable {
     /// The state in which the turn leaves its watch.
     package var end: WatchTurnEnd {
         let goesOn = count >= limit
-        let isTriedAgain = hasUnsettled && !wakesSome
+        let isTriedAgain = leavesSome && !wakesSome
         return WatchTurnEnd(
-            wakesSome: wakesSome, isOver: !goesOn && !hasUnsettled,
-            next: goesOn ? .zero : hasUnsettled ? Self.wait(tries: claim.tries) : watch.gather,
+            wakesSome: wakesSome, isOver: !goesOn && !leavesSome, next: goesOn ? .zero : next,
             tries: isTriedAgain ? min(claim.tries, .max - 1) + 1 : 0,
             // A round with pushes that have not ended tells all but their changes, whose number is never reached.
-            roundSeq: hasUnsettled ? 0 : claim.roundSeq ?? watch.seq, adoptions: watch.adoptions,
+            roundSeq: leavesSome ? 0 : claim.roundSeq ?? watch.seq, adoptions: watch.adoptions,
             after: goesOn ? last : 0)
     }
+
+    /// The time until the next turn, if not all is told. Others are not woken more often than the app wants, and wait at
+    /// most a second longer for those whose pushes have not ended.
+    private var next: Duration {
+        guard leavesSome else { return watch.gather }
+        let wait = Self.wait(tries: claim.tries)
+        return max(wakesSome ? watch.gather : .zero, hasOthers ? min(wait, Self.othersMax) : wait)
+    }
+
+    private static let othersMax: Duration = .seconds(1)
 
     /// A push usually ends within this time.
     private static let unsettledFirst: Duration = .milliseconds(250)
@@ -146,6 +175,8 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     /// The number of the last write that they were told of. Only for child events: the others are told the data as it
     /// is now. `unknown`: too many were told different ones, or their last push was discarded.
     package private(set) var sentSeq: Int64
+    /// Their apps may know children that came and went since then. Only for child events.
+    package let mayHaveRead: Bool
 
     package static let unknown: Int64 = -1
     /// The most groups that are told of different children, those that were told last first. The others only hear that
@@ -155,6 +186,7 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     private init(_ subscription: SubscriptionStatus, isLost: Bool) {
         (mode, provider) = (subscription.mode, subscription.provider)
         sentSeq = mode != .childEvent ? 0 : isLost ? Self.unknown : subscription.sentSeq
+        mayHaveRead = mode == .childEvent && subscription.mayHaveRead
     }
 
     /// - Parameter isLost: whether the subscription's last push was discarded.
@@ -183,7 +215,7 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     }
 
     package static func < (left: WakeUpGroup, right: WakeUpGroup) -> Bool {
-        (left.mode.rawValue, left.provider.rawValue, right.sentSeq)
-            < (right.mode.rawValue, right.provider.rawValue, left.sentSeq)
+        (left.mode.rawValue, left.provider.rawValue, right.sentSeq, left.mayHaveRead ? 0 : 1)
+            < (right.mode.rawValue, right.provider.rawValue, left.sentSeq, right.mayHaveRead ? 0 : 1)
     }
 }

@@ -111,6 +111,59 @@ extension Journeys {
                 try await gateway.stopGently()
             }
         }
+
+        /// "REST status code, JSON status", and "Revocation causes are".
+        @Test("refuse what the document refuses, and tell each device why its subscription ended")
+        func refusals() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.enableWakeUp(gateway)
+                func refused(_ status: Int, _ word: String, _ path: String = Self.path) async throws {
+                    let answer = try await gateway.api.expect(
+                        status, "PUT", "\(path)?id=\(Self.token)", isAnonymous: true)
+                    #expect(answer.text == #"{"status":"\#(word)"}"#)
+                }
+                try await refused(404, "namespace_does_not_exist", "/base/nowhere/.wakeup/some/webcom/path")
+                try await gateway.api.expect(204, "PUT", "/v1/apps/garden/rules", #"{"rules": {}}"#)
+                try await refused(403, "permission_denied")
+                try await gateway.api.expect(204, "PUT", "/v1/apps/garden/rules", #"{"rules": {".read": true}}"#)
+                try await gateway.api.expect(204, "PUT", Self.node, #"{"one": 1, "two": 2}"#)
+                try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", #"{"wakeup": {"weight_leaves": 1}}"#)
+                try await refused(403, "too_big")
+
+                var count = 0
+                /// Subscribes, lets the cause happen, and expects its notice.
+                func ended(_ reason: String, by cause: () async throws -> Void) async throws {
+                    try await gateway.api.expect(204, "PUT", "\(Self.path)?id=\(Self.token)", isAnonymous: true)
+                    try await cause()
+                    count += 1
+                    let notice = try await world.google.wakeUps(of: Self.token, count: count)[count - 1]
+                    #expect(notice == ["t": "revoke", "r": reason, "app": "garden", "sp": "/some/webcom/path"])
+                }
+                try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", #"{"wakeup": {"weight_leaves": 2}}"#)
+                try await ended("permission_denied") {
+                    try await gateway.api.expect(204, "PUT", "/v1/apps/garden/rules", #"{"rules": {}}"#)
+                }
+                try await gateway.api.expect(204, "PUT", "/v1/apps/garden/rules", #"{"rules": {".read": true}}"#)
+                try await ended("disabled") {
+                    let off = #"{"wakeup": {"enabled": false}}"#
+                    try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", off)
+                }
+                try await refused(403, "disabled")
+                try await gateway.api.expect(200, "PATCH", "/v1/apps/garden", #"{"wakeup": {"enabled": true}}"#)
+                try await ended("expired") {
+                    try await world.database { try await $0.script("UPDATE subscriptions SET expires_at = now()") }
+                }
+                try await ended("too_big") {
+                    try await gateway.api.expect(204, "PATCH", Self.node, #"{"three": 3}"#)
+                }
+                try await gateway.api.expect(204, "PATCH", Self.node, #"{"three": null}"#)
+                try await ended("namespace_does_not_exist") {
+                    try await gateway.api.expect(202, "DELETE", "/v1/apps/garden")
+                }
+                try await gateway.stopGently()
+            }
+        }
     }
 }
 

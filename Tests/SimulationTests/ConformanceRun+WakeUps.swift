@@ -121,15 +121,17 @@ extension ConformanceRun {
                     guard let text = Self.text(group) else { return nil }
                     let watch = group.watch.id.value
                     return self.content(
-                        self.tell("\(watch) \(group.mode.name) \(group.provider) \(text)", about: watch))
+                        self.tell("\(watch) \(group.mode.name) \(group.provider) \(text)", about: watch),
+                        asksToRead: text == "too big")
                 },
                 revocation: { group in
-                    self.content(self.tell("\(group.reason.name) \(group.provider)", about: 0))
+                    self.content(self.tell("\(group.reason.name) \(group.provider)", about: 0), asksToRead: false)
                 })
         }
 
-        private func content(_ id: MessageID) -> FanOutContent {
-            FanOutContent(id: id, content: [], pushType: .alert, lifetime: ConformanceRun.lifetime)
+        private func content(_ id: MessageID, asksToRead: Bool) -> FanOutContent {
+            FanOutContent(
+                id: id, content: [], pushType: .alert, lifetime: ConformanceRun.lifetime, asksToRead: asksToRead)
         }
 
         private static func text(_ group: FanOutGroup) -> String? {

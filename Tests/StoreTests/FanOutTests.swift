@@ -140,9 +140,15 @@ struct FanOutTests {
             let stores = world.world.stores
             if awakening != .subscribes { try await world.register("asleep") }
             try await world.subscribe("asleep", "/a")
-            try await world.retire("asleep")
+            // The push that shows that the token is dead, and a change that nobody is told.
             try await world.put("/a", "1")
             try await world.fanOut()
+            try await world.receive(as: TerminalStatus(.unregistered, "UNREGISTERED"))
+            try await world.retire("asleep")
+            if awakening == .registers {
+                try await world.put("/a", "2")
+                try await world.fanOut()
+            }
             #expect(try await world.waiting() == [])
             #expect(try await world.dueWatches() == 0)
             switch awakening {
@@ -155,6 +161,41 @@ struct FanOutTests {
             try await world.fanOut()
             #expect(try await world.waiting() == ["asleep: changed"])
             #expect(try await world.dueWatches() == 0)
+        }
+    }
+
+    @Test("comes with no earlier push to one that has unsubscribed and subscribed again")
+    func again() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a", .value)
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.unsubscribe("phone", "/a"))
+            try await world.subscribe("phone", "/a", .value)
+            try await world.put("/a", "2")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["phone: 1", "phone: 2"])
+            #expect(try await world.send() == ["phone: 2"])
+        }
+    }
+
+    @Test("reaches others exactly while one device can't be reached")
+    func oneStuck() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("stuck", "/a", .childEvent)
+            try await world.put("/a/first", "1")
+            try await world.fanOut()
+            try await world.hold()
+            try await world.subscribe("other", "/a", .childEvent)
+            for part in 0..<3 {
+                let children = (0..<500).map { #""child-\#(part)-\#($0)":1"# }.joined(separator: ",")
+                try await world.patch("/a", "{\(children)}")
+                try await world.fanOut()
+                try await world.receive()
+            }
+            try await world.put("/a/single", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["other: +single", "stuck: +first"])
         }
     }
 

@@ -34,11 +34,22 @@ struct FanOutWorld {
     }
 
     func put(_ path: String, _ json: String) async throws {
-        let write = try TreeWrite.put(JSONReader.read(Array(json.utf8)), at: NodePath(stored: path))
+        try await write(TreeWrite.put(JSONReader.read(Array(json.utf8)), at: NodePath(stored: path)))
+    }
+
+    func patch(_ path: String, _ json: String) async throws {
+        guard case .object(let members) = try JSONReader.read(Array(json.utf8)) else { return }
+        try await write(TreeWrite.patch(members, at: NodePath(stored: path)))
+    }
+
+    private func write(_ write: TreeWrite) async throws {
         let policy = NodeStore.WritePolicy(gather: .seconds(1))
         let result = await world.stores.nodes.write([write], app: world.app, policy, sha256: Hashes.sha256)
         #expect(try result.replies.map { try $0.get() } == [.written])
     }
+
+    /// Leases the next parcel, and never settles it: its devices can't be reached.
+    func hold() async throws { _ = try await world.lease(at: clock.next()) }
 
     @discardableResult
     func subscribe(
@@ -114,7 +125,9 @@ struct FanOutWorld {
 
     private static func message(_ text: String) -> FanOutContent {
         let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
-        return FanOutContent(id: id, content: Array(text.utf8), pushType: .background, lifetime: .seconds(30 * 86_400))
+        return FanOutContent(
+            id: id, content: Array(text.utf8), pushType: .background, lifetime: .seconds(30 * 86_400),
+            asksToRead: text == "too big")
     }
 
     /// A message whose content says in words what its receivers are told.
@@ -166,6 +179,24 @@ struct FanOutWorld {
             let settled = await world.stores.parcels.settle([parcel.settlingAll(as: status)], now: now)
             #expect(try settled[0].get() == .settled)
         }
+    }
+
+    /// Sends all pushes that wait. Returns what devices get, each as "device: text": none whose subscription has ended.
+    func send() async throws -> [String] {
+        let now = clock.next()
+        var sent: [String] = []
+        while let parcel = try await world.lease(at: now) {
+            let content = try await world.pool.read(
+                query("SELECT content FROM message_contents WHERE message_id = '\(parcel.message.value.text)'"))
+            let text = String(decoding: try content.one { row throws(PostgresError) in try row.bytes() }, as: UTF8.self)
+            for member in parcel.members where member.status == .present {
+                let name = "SELECT installation FROM registrations WHERE id = \(member.registration.value)"
+                let found = try await world.pool.read(query(name))
+                sent.append(try found.one { row throws(PostgresError) in try row.text() } + ": " + text)
+            }
+            _ = await world.stores.parcels.settle([parcel.settlingAll(as: TerminalStatus(.accepted))], now: now)
+        }
+        return sent
     }
 
     func dueWatches() async throws -> Int { try await world.number("SELECT count(*) FROM due_watches") }

@@ -136,6 +136,21 @@ struct RevocationTests {
         }
     }
 
+    @Test("hear it also while their last push is being tried, which is not sent any more")
+    func deniedMeanwhile() async throws {
+        try await withFanOuts { world in
+            try await world.setRules(#"{".read": "data.open == true"}"#)
+            try await world.put("/a", #"{"open": true}"#)
+            try await world.subscribe("phone", "/a", .value)
+            try await world.put("/a/x", "1")
+            try await world.fanOut()
+            try await world.put("/a/open", "false")
+            try await world.fanOut()
+            #expect(try await world.send() == ["phone: clock-tower: permission_denied /a"])
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 0)
+        }
+    }
+
     @Test("hear that the node has become too heavy, and not its data")
     func heavy() async throws {
         try await withFanOuts { world in

@@ -128,7 +128,9 @@ private struct ClientWorld {
                 payload = WakeUpShaping.childEvent(changes, of: group.watch.address, fits: fits)
             }
             let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
-            return FanOutContent(id: id, content: payload.bytes, pushType: .background, lifetime: .seconds(86_400))
+            return FanOutContent(
+                id: id, content: payload.bytes, pushType: .background, lifetime: .seconds(86_400),
+                asksToRead: payload.asksToRead)
         }, revocation: { _ in nil })
 
     mutating func fanOut() async throws -> Bool {

@@ -58,10 +58,11 @@ extension SimulatedStore {
         var turns: [(watch: Int64, turn: WatchTurn)] = []
         for row in due {
             guard let watch = watch(row.watch) else { continue }
+            let read = next(of: row, limit).compactMap { status(of: $0, now) }
             var turn = WatchTurn(
                 WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after), status(of: watch, order),
-                limit: limit)
-            writes += tell(watch, row, &turn, now, name)
+                reading: read, limit: limit)
+            writes += tell(watch, read, &turn, name)
             turns.append((watch.id, turn))
         }
         for wakeUp in writes { carryOut(wakeUp, order, now) }
@@ -106,16 +107,15 @@ extension SimulatedStore {
 
     private func status(of watch: WatchRow, _ order: SimulatedFanOutOrder) -> WatchStatus {
         WatchStatus(
-            seq: watch.seq, adoptions: watch.adoptions, isEnabled: true, isTooHeavy: false, gather: order.gather)
+            seq: watch.seq, adoptions: watch.adoptions, isEnabled: true, isTooHeavy: false, gather: order.gather,
+            hasValue: true, hasChildren: true)
     }
 
     /// Decides what each group is told.
     private func tell(
-        _ watch: WatchRow, _ row: DueWatchRow, _ turn: inout WatchTurn, _ now: WallInstant,
-        _ name: (Int64) -> MessageID
+        _ watch: WatchRow, _ read: [SubscriptionStatus], _ turn: inout WatchTurn, _ name: (Int64) -> MessageID
     ) -> [SimulatedWakeUp] {
-        let read = next(of: row, turn.limit).compactMap { status(of: $0, now) }
-        let told = turn.toTell(read) { isOpen($0) }
+        let told = turn.toTell(read.filter { turn.isBehind($0) }) { isOpen($0) }
         return WakeUpGroup.groups(of: told, isLost: { isDiscarded($0) }).map { group, members in
             let text = text(for: group, watch)
             if text != nil { turn.noteWoken() }
@@ -132,7 +132,8 @@ extension SimulatedStore {
             id: subscription.id, registration: registration.id.value, route: registration.stored.route.value,
             mode: subscription.mode, provider: registration.stored.provider,
             isExpired: subscription.expiresAt <= now, isRetired: !registration.isLive,
-            sentSeq: subscription.sentSeq, message: subscription.message?.value)
+            sentSeq: subscription.sentSeq, message: subscription.message?.value,
+            mayHaveRead: subscription.mayHaveRead)
     }
 
     /// Whether the subscription's last push has not ended.
@@ -160,7 +161,7 @@ extension SimulatedStore {
         case .value: return data(of: watch.app, at: watch.path)
         case .childEvent:
             guard group.sentSeq >= watch.overflowSeq else { return "too big" }
-            return changes(of: watch, after: group.sentSeq)
+            return changes(of: watch, group)
         }
     }
 
@@ -169,7 +170,8 @@ extension SimulatedStore {
     }
 
     /// The children that changed after a write, as the real world tells them; nil: all changes were undone.
-    private func changes(of watch: WatchRow, after seq: Int64) -> String? {
+    private func changes(of watch: WatchRow, _ group: WakeUpGroup) -> String? {
+        let seq = group.sentSeq
         var changes = ChildChanges()
         var seen: [String] = []
         for change in childChanges where change.watch == watch.id && change.seq > seq && !seen.contains(change.child) {
@@ -177,7 +179,8 @@ extension SimulatedStore {
             let path = watch.path.named(change.child)
             let now = leaves(of: watch.app, at: path)
             let data = NodeData.json(NodeText.compose(now, at: path))
-            changes.note(change.child, existed: change.existed, now: now.isEmpty ? nil : data)
+            changes.note(
+                change.child, existed: change.existed, now: now.isEmpty ? nil : data, mayBeKnown: group.mayHaveRead)
         }
         return changes.isEmpty ? nil : changes.text
     }
@@ -186,7 +189,9 @@ extension SimulatedStore {
     private mutating func carryOut(_ wakeUp: SimulatedWakeUp, _ order: SimulatedFanOutOrder, _ now: WallInstant) {
         for place in subscriptions.indices where wakeUp.subscriptions.contains(subscriptions[place].id) {
             subscriptions[place].sentSeq = wakeUp.seq
-            subscriptions[place].message = wakeUp.message ?? subscriptions[place].message
+            guard let message = wakeUp.message else { continue }
+            subscriptions[place].message = message
+            subscriptions[place].mayHaveRead = wakeUp.text == "too big"
         }
         guard let id = wakeUp.message, let app = watch(wakeUp.watch)?.app else { return }
         writeMessage(id, app, Audience(.subscribers(WatchID(wakeUp.watch))), wakeUp.members, order, now)

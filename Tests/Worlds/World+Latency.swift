@@ -11,7 +11,8 @@ extension SimulatedWorld {
     /// Lets nobody reach a provider until then, for scenario tests.
     package mutating func cutOff(_ provider: Provider, until: SimulatedTime) {
         weather.unreachable.append((provider, until))
-        noteTrouble(provider, until: until + .seconds(6))
+        // What has waited for hours leaves little by little.
+        noteTrouble(provider, until: until + .minutes(3))
     }
 
     /// Checks that a transactional push leaves within a bound after its parcel was due. It counts only where its route

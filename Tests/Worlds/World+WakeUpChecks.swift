@@ -11,7 +11,7 @@ extension SimulatedWorld {
             let former = before.subscriptions.first { $0.id == id }
             var told = wakeUps.subscriptions[id] ?? .init(seq: -1, view: .whole(""))
             if former?.sentSeq == -1, told.seq != -1 {
-                // It followed its token to another registration, and is told once more.
+                // It followed its token to another registration, or its token came back. It is told once more.
                 wakeUps.followed += 1
                 (told.seq, told.push) = (-1, nil)
             }

@@ -40,6 +40,7 @@ extension FanOutRun {
             $0.int64Array("subscriptions", ordered.map(\.subscription))
             $0.int64Array("were", ordered.map(\.was))
             $0.int64Array("seqs", ordered.map(\.seq))
+            $0.boolArray("may_have_read", ordered.map(\.mayHaveRead))
             $0.array("messages", .uuid, count: ordered.count) { place, cell in
                 if let message = ordered[place].message { cell.uuid(message) } else { cell.null() }
             }

@@ -60,10 +60,11 @@ struct FanOutRun: Sendable {
             let (id, registration) = (try row.int64(), try row.int64())
             let (mode, isExpired, sentSeq) = (try row.stored() as WakeUpMode, try row.bool(), try row.int64())
             let message = try row.optional { row throws(PostgresError) in try row.uuid() }
+            let mayHaveRead = try row.bool()
             let (route, provider, isRetired) = (try row.int64(), try row.stored() as Provider, try row.bool())
             status = SubscriptionStatus(
                 id: id, registration: registration, route: route, mode: mode, provider: provider, isExpired: isExpired,
-                isRetired: isRetired, sentSeq: sentSeq, message: message)
+                isRetired: isRetired, sentSeq: sentSeq, message: message, mayHaveRead: mayHaveRead)
         }
     }
 
@@ -74,6 +75,7 @@ struct FanOutRun: Sendable {
         let seq: Int64
         /// nil: nothing was left to tell.
         let message: UniversalID?
+        let mayHaveRead: Bool
     }
 
     /// An open parcel, as far as it says whose push has not ended.
@@ -137,11 +139,15 @@ struct FanOutRun: Sendable {
                 continue
             }
             turns[place].snapshot = snapshot
-            turns[place].rules = WatchTurn(turns[place].claim, snapshot.status, limit: limit)
             if snapshot.isTooHeavy { turns[place].revocation = Query(revoking: snapshot) }
         }
         for subscription in found where turns[subscription.turn].snapshot != nil {
             turns[subscription.turn].subscriptions.append(subscription.status)
+        }
+        for place in turns.indices {
+            guard let snapshot = turns[place].snapshot else { continue }
+            turns[place].rules = WatchTurn(
+                turns[place].claim, snapshot.status, reading: turns[place].subscriptions, limit: limit)
         }
         try await sort(in: transaction)
     }
@@ -153,7 +159,7 @@ struct FanOutRun: Sendable {
         Query(FanOutSQL.read) {
             $0.int64Array("watches", turns.map(\.watch))
             $0.int64("changes_max", WatchSnapshot.changesMax)
-            $0.int64("children_max", WatchSnapshot.childrenMax + 1)
+            $0.int64("children_max", WatchSnapshot.childrenMax)
         }
     }
 
@@ -177,14 +183,14 @@ struct FanOutRun: Sendable {
         let losses = try await losses(in: transaction)
         let rules = try await rules(in: transaction)
         for place in turns.indices {
-            let read = turns[place].subscriptions
-            guard let snapshot = turns[place].snapshot,
-                let candidates = turns[place].rules?.toTell(read, isUnsettled: { unsettled.include($0) })
-            else { continue }
+            guard let snapshot = turns[place].snapshot else { continue }
+            // Those whose pushes have not ended are asked too: a retry must not tell what its user may no longer read.
+            let candidates = turns[place].behind
             let check = RuleCheck(
                 app: snapshot.app.value, rules: rules[snapshot.app.value] ?? .none, now: now ?? Clocks.wallNow())
             let allowed = try await allowed(candidates, snapshot, check, in: transaction)
-            for (group, members) in WakeUpGroup.groups(of: allowed, isLost: { losses.include($0) }) {
+            let told = turns[place].rules?.toTell(allowed, isUnsettled: { unsettled.include($0) }) ?? []
+            for (group, members) in WakeUpGroup.groups(of: told, isLost: { losses.include($0) }) {
                 tell(members, group, snapshot, at: place)
             }
             let others = Set(candidates.map(\.id)).subtracting(allowed.map(\.id))
@@ -286,7 +292,9 @@ struct FanOutRun: Sendable {
             turns[place].rules?.noteWoken()
         }
         progress += members.map {
-            Progress(subscription: $0.id, was: $0.sentSeq, seq: snapshot.seq, message: content?.id.value)
+            Progress(
+                subscription: $0.id, was: $0.sentSeq, seq: snapshot.seq, message: content?.id.value,
+                mayHaveRead: content?.asksToRead ?? false)
         }
     }
 }

@@ -9,16 +9,34 @@ enum FanOutSQL {
     private static let start = "coalesce(:now, now())"
     private static let now = "coalesce(:now, clock_timestamp())"
 
-    /// Claims due watches, those that have been due longest first. Apps take turns, beginning after the last one.
+    /// Claims due watches. Apps take turns, beginning after the last one; of each, those that have been due longest come
+    /// first.
+    ///
+    /// It jumps from app to app, so that it passes no watch that will be due later.
     static let claim = Statement(
         "fan_out_claim",
         """
-        WITH ahead AS MATERIALIZED (\(due("app_id > :last_app", ":limit"))), again AS MATERIALIZED (
-            \(due("app_id <= :last_app", ":limit - (SELECT count(*) FROM ahead)"))
-        )
-        SELECT watch_id, app_id, tries, round_seq, after_registration FROM ahead
-        UNION ALL SELECT watch_id, app_id, tries, round_seq, after_registration FROM again
+        WITH RECURSIVE ahead AS (\(apps("ahead", "app_id > :last_app"))),
+            again AS (\(apps("again", "app_id <= :last_app")))
+        SELECT due.watch_id, due.app_id, due.tries, due.round_seq, due.after_registration
+        FROM (SELECT app_id FROM ahead UNION ALL SELECT app_id FROM again) AS turn
+        CROSS JOIN LATERAL (
+            SELECT watch_id, app_id, tries, round_seq, after_registration FROM due_watches
+            WHERE (app_id, due_at) >= (turn.app_id, '-infinity') AND (app_id, due_at) <= (turn.app_id, \(start))
+            ORDER BY app_id, due_at, watch_id LIMIT :limit FOR UPDATE SKIP LOCKED
+        ) AS due
+        LIMIT :limit
         """)
+
+    private static func apps(_ last: String, _ which: String) -> String {
+        """
+        SELECT (SELECT app_id FROM due_watches WHERE \(which) ORDER BY app_id LIMIT 1)
+            UNION ALL
+            SELECT (
+                SELECT app_id FROM due_watches WHERE app_id > \(last).app_id AND \(which) ORDER BY app_id LIMIT 1
+            ) FROM \(last) WHERE app_id IS NOT NULL
+        """
+    }
 
     /// The time until the next watch falls due, in microseconds.
     static let nextDue = Statement(
@@ -27,14 +45,6 @@ enum FanOutSQL {
         SELECT (extract(epoch FROM (SELECT due_at FROM due_watches ORDER BY due_at LIMIT 1) - clock_timestamp())
             * 1000000)::bigint
         """)
-
-    private static func due(_ which: String, _ limit: String) -> String {
-        """
-        SELECT watch_id, app_id, tries, round_seq, after_registration FROM due_watches
-            WHERE \(which) AND due_at <= \(start) ORDER BY app_id, due_at, watch_id LIMIT \(limit)
-            FOR UPDATE SKIP LOCKED
-        """
-    }
 
     // A child's path, and the range of the leaves below it.
     private static let child = "CASE WHEN w.path = '/' THEN '/' ELSE w.path || '/' END || changed.child"
@@ -58,12 +68,13 @@ enum FanOutSQL {
 
     /// Reads watches in one snapshot, in the order of the parameter: their numbers, and the data of each node.
     ///
-    /// The children that changed come with the data that they have now. Nothing is read that no payload could hold.
+    /// The children that changed come with the data that they have now, those that changed last first. Nothing is read
+    /// that no payload could hold.
     static let read = Statement(
         "fan_out_read",
         """
         SELECT w.id, w.app_id, a.slug, a.settings, w.path, w.seq, w.overflow_seq, w.adoptions, w.weight_bytes,
-            w.weight_leaves, nr.revision, own.paths, own.values, log.seqs, log.children, log.existed, now.children, below.children,
+            w.weight_leaves, nr.revision, w.wants_value, w.wants_children, own.paths, own.values, log.seqs, log.children, log.existed, now.children, below.children,
             below.paths, below.values
         FROM unnest(:watches) WITH ORDINALITY AS asked (id, place)
         CROSS JOIN LATERAL (SELECT * FROM watches WHERE id = asked.id LIMIT 1) AS w
@@ -85,8 +96,11 @@ enum FanOutSQL {
             ) AS changed
         ) AS log
         CROSS JOIN LATERAL (
-            SELECT coalesce(array_agg(changed.child), '{}') AS children
-            FROM (SELECT DISTINCT child FROM unnest(log.children) AS child LIMIT :children_max) AS changed
+            SELECT coalesce(array_agg(changed.child ORDER BY changed.newest DESC), '{}') AS children
+            FROM (
+                SELECT child, max(seq) AS newest FROM unnest(log.seqs, log.children) AS log (seq, child)
+                GROUP BY child ORDER BY newest DESC LIMIT :children_max
+            ) AS changed
             WHERE EXISTS (\(leaves(child, "1")))
         ) AS now
         CROSS JOIN LATERAL (
@@ -106,8 +120,8 @@ enum FanOutSQL {
     static let subscriptions = Statement(
         "fan_out_subscriptions",
         """
-        SELECT asked.place, s.id, s.registration_id, s.mode, s.is_expired, p.sent_seq, p.message_id, r.route_id,
-            r.provider, r.state = \(RegistrationState.retired.sql)
+        SELECT asked.place, s.id, s.registration_id, s.mode, s.is_expired, p.sent_seq, p.message_id,
+            p.may_have_read, r.route_id, r.provider, r.state = \(RegistrationState.retired.sql)
         FROM unnest(:watches, :after) WITH ORDINALITY AS asked (watch_id, after, place)
         CROSS JOIN LATERAL (
             SELECT id, registration_id, mode, expires_at <= \(now) AS is_expired FROM subscriptions
@@ -115,7 +129,7 @@ enum FanOutSQL {
             ORDER BY watch_id, registration_id, id LIMIT :limit
         ) AS s
         CROSS JOIN LATERAL (
-            SELECT sent_seq, message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
+            SELECT sent_seq, message_id, may_have_read FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
         ) AS p
         CROSS JOIN LATERAL (SELECT route_id, provider, state FROM registrations WHERE id = s.registration_id LIMIT 1) AS r
         ORDER BY asked.place, s.registration_id, s.id
@@ -206,8 +220,10 @@ enum FanOutSQL {
         "fan_out_progress",
         """
         UPDATE subscription_progress p
-        SET sent_seq = told.seq, message_id = coalesce(told.message_id, p.message_id)
-        FROM unnest(:subscriptions, :were, :seqs, :messages) AS told (id, was, seq, message_id)
+        SET sent_seq = told.seq, message_id = coalesce(told.message_id, p.message_id),
+            may_have_read = CASE WHEN told.message_id IS NULL THEN p.may_have_read ELSE told.may_have_read END
+        FROM unnest(:subscriptions, :were, :seqs, :messages, :may_have_read)
+            AS told (id, was, seq, message_id, may_have_read)
         WHERE p.subscription_id = told.id AND p.sent_seq = told.was
         """)
 

@@ -39,8 +39,23 @@ struct RuleCheck: Sendable {
         let claims: [UInt8]?
     }
 
-    /// Returns for each subject whether it may read its path. All the data that the rules look up is read at once.
+    /// The most subjects whose data is read at once. Each may look up several paths.
+    private static let subjectsAtOnce = 500
+
+    /// Returns for each subject whether it may read its path.
     func mayRead(_ subjects: [Subject], in transaction: PostgresTransaction) async throws(PostgresError) -> [Bool] {
+        var answers: [Bool] = []
+        for start in stride(from: 0, to: subjects.count, by: Self.subjectsAtOnce) {
+            let end = min(start + Self.subjectsAtOnce, subjects.count)
+            answers += try await mayRead(subjects[start..<end], in: transaction)
+        }
+        return answers
+    }
+
+    /// All the data that the rules look up is read at once.
+    private func mayRead(
+        _ subjects: ArraySlice<Subject>, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [Bool] {
         let asked = subjects.map {
             (keys: $0.path.keys, auth: $0.claims.flatMap { try? JSONReader.read($0, limits: .trusted) })
         }

@@ -17,7 +17,10 @@ package struct WatchSnapshot: Sendable {
     package let weightLeaves: Int64
     /// The revision of the app's read rules; nil: it has none.
     let rulesRevision: Int64?
-    /// The data of the node. Only for a watch of which a subscription asks for it.
+    /// A subscription asks for the data of the node, and for its changed children.
+    private let hasValue: Bool
+    private let hasChildren: Bool
+    /// The data of the node, if a subscription asks for it.
     package let data: NodeData
     private let log: ChildLog
 
@@ -42,6 +45,7 @@ package struct WatchSnapshot: Sendable {
         adoptions = try row.int64()
         (weightBytes, weightLeaves) = (try row.int64(), try row.int64())
         rulesRevision = try row.int64OrNil()
+        (hasValue, hasChildren) = (try row.bool(), try row.bool())
         data = Self.data(try Self.leaves(&row), at: path)
         log = try ChildLog(&row, path, overflowSeq: overflowSeq)
     }
@@ -54,11 +58,13 @@ package struct WatchSnapshot: Sendable {
     var status: WatchStatus {
         WatchStatus(
             seq: seq, adoptions: adoptions, isEnabled: settings.isEnabled, isTooHeavy: isTooHeavy,
-            gather: settings.gather)
+            gather: settings.gather, hasValue: hasValue, hasChildren: hasChildren)
     }
 
     /// Returns the children that changed after a write; nil: which ones is not known.
-    func changes(after seq: Int64) -> ChildChanges? { log.changes(after: seq) }
+    func changes(after seq: Int64, mayHaveRead: Bool) -> ChildChanges? {
+        log.changes(after: seq, mayHaveRead: mayHaveRead)
+    }
 
     /// Reads two columns: paths and values.
     fileprivate static func leaves(_ row: inout Row) throws(PostgresError) -> [NodeLeaf] {
@@ -93,7 +99,7 @@ private struct ChildLog: Sendable {
         self.overflowSeq = overflowSeq
         let (seqs, keys, existed) = (try row.int64Array(), try row.textArray(), try row.boolArray())
         guard keys.count == seqs.count, existed.count == seqs.count else {
-            throw .unexpectedShape(statement: FanOutSQL.read.name, column: 13)
+            throw .unexpectedShape(statement: FanOutSQL.read.name, column: 15)
         }
         for place in seqs.indices {
             let child = NodePath(stored: path.prefix + keys[place])
@@ -102,24 +108,36 @@ private struct ChildLog: Sendable {
         let present = try row.textArray().map { NodePath(stored: path.prefix + $0) }
         let owners = try row.textArray().map { NodePath(stored: path.prefix + $0) }
         let leaves = try WatchSnapshot.leaves(&row)
-        // If there are more leaves, only some were read.
-        let isWhole = leaves.count < WatchSnapshot.leavesMax
         let below = Dictionary(grouping: zip(owners, leaves), by: \.0)
+        // If there are more leaves, those of the child that came last are not all, and the others behind it have none.
+        let cut = leaves.count < WatchSnapshot.leavesMax ? nil : owners.last
         for child in present {
-            data[child] = isWhole ? WatchSnapshot.data(below[child, default: []].map(\.1), at: child) : .tooBig
+            let own = below[child, default: []].map(\.1)
+            let isRead = cut == nil || child != cut && !own.isEmpty
+            data[child] = isRead ? WatchSnapshot.data(own, at: child) : .tooBig
         }
         if let first = seqs.first, Int64(seqs.count) >= WatchSnapshot.changesMax {
             self.overflowSeq = max(overflowSeq, first)
         }
-        if Int64(Set(changes.map(\.path)).count) > WatchSnapshot.childrenMax { self.overflowSeq = .max }
+        forgetOldest()
     }
 
-    func changes(after seq: Int64) -> ChildChanges? {
+    /// Forgets the changes up to that of the first child whose data was not read: the newest children were.
+    private mutating func forgetOldest() {
+        var newest: Set<NodePath> = []  // lookup only
+        for change in changes.reversed() where newest.insert(change.path).inserted {
+            guard Int64(newest.count) > WatchSnapshot.childrenMax else { continue }
+            overflowSeq = max(overflowSeq, change.seq)
+            return
+        }
+    }
+
+    func changes(after seq: Int64, mayHaveRead: Bool) -> ChildChanges? {
         guard seq >= overflowSeq else { return nil }
         var known = ChildChanges()
         var seen: Set<NodePath> = []  // lookup only
         for change in changes where change.seq > seq && seen.insert(change.path).inserted {
-            known.note(change.key, existed: change.existed, now: data[change.path])
+            known.note(change.key, existed: change.existed, now: data[change.path], mayBeKnown: mayHaveRead)
         }
         return known
     }

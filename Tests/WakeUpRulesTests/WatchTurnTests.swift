@@ -1,0 +1,48 @@
+import Basis
+import Model
+import Testing
+import WakeUpRules
+
+@Suite("A turn of a watched path")
+struct WatchTurnTests {
+    @Test("passes over a subscription whose new mode wants what was not read, and comes again")
+    func unread() {
+        let both = [Self.subscription(1, .noData), Self.subscription(2, .value)]
+        var turn = Self.turn(both, hasValue: false)
+        #expect(turn.toTell(both) { _ in false } == [both[0]])
+        #expect(!turn.end.isOver)
+    }
+
+    @Test("lets others wait a second at most for one that can't be reached, and wakes none too often")
+    func pace() {
+        let both = [Self.subscription(1, .noData), Self.subscription(2, .noData)]
+        var waking = Self.turn(both, tries: 9)
+        #expect(waking.toTell(both) { $0.id == 2 } == [both[0]])
+        waking.noteWoken()
+        #expect(waking.end.next == .seconds(3), "the app's own pace")
+
+        var waiting = Self.turn([Self.subscription(1, .noData, sentSeq: 5), both[1]], tries: 9)
+        #expect(waiting.toTell([both[1]]) { $0.id == 2 } == [])
+        #expect(waiting.end.next == .seconds(1))
+        #expect(waiting.end.tries == 10)
+
+        var alone = Self.turn([both[1]], tries: 9)
+        #expect(alone.toTell([both[1]]) { $0.id == 2 } == [])
+        #expect(alone.end.next == .seconds(5))
+    }
+
+    private static func turn(_ read: [SubscriptionStatus], tries: Int16 = 0, hasValue: Bool = true) -> WatchTurn {
+        WatchTurn(
+            WatchClaim(tries: tries, roundSeq: nil, after: 0),
+            WatchStatus(
+                seq: 5, adoptions: 0, isEnabled: true, isTooHeavy: false, gather: .seconds(3), hasValue: hasValue,
+                hasChildren: true),
+            reading: read, limit: 100)
+    }
+
+    private static func subscription(_ id: Int64, _ mode: WakeUpMode, sentSeq: Int64 = 4) -> SubscriptionStatus {
+        SubscriptionStatus(
+            id: id, registration: id, route: 1, mode: mode, provider: .fcm, isExpired: false, isRetired: false,
+            sentSeq: sentSeq, message: nil, mayHaveRead: true)
+    }
+}
