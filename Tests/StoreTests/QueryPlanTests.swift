@@ -287,7 +287,7 @@ struct QueryPlanTests {
 
     @Test("scans no large table from end to end, and uses the index made for the statement")
     func plans() async throws {
-        var settings = PoolSettings()
+        var settings = PoolSettings.patient
         settings.connectionsMax = 1
         // One script inserts all rows, which takes a while on a busy machine.
         settings.deadline = .seconds(300)

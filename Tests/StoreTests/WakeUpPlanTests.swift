@@ -113,7 +113,7 @@ struct WakeUpPlanTests {
 
     @Test("scans no large table from end to end, and uses the index made for the statement")
     func plans() async throws {
-        var settings = PoolSettings()
+        var settings = PoolSettings.patient
         settings.connectionsMax = 1
         settings.deadline = .seconds(300)
         try await withFanOuts(pool: settings) { world in
