@@ -31,7 +31,7 @@ extension ConformanceRun {
         case 11..<12: try await unsubscribe()
         case 12..<18: try await fanOut()
         case 18..<19: try await expire()
-        default: try await settleWakeUps()
+        default: try await leaseWakeUp()
         }
     }
 
@@ -101,7 +101,7 @@ extension ConformanceRun {
         return (text, request)
     }
 
-    /// What the real store asked to be told, in its order.
+    /// Records the messages that the real store makes, in its order.
     private final class Told: Sendable {
         private let lines = Mutex<[String]>([])
         private let names: Mutex<WakeUpNames>
@@ -164,9 +164,9 @@ extension ConformanceRun {
                 subscriptionsMax: subscriptionsMax, fewSubscriptions: 2, parcelMembersMax: parcelMembersMax,
                 lifetime: Self.lifetime, gather: Self.gather), now: now
         ) { own.next(about: $0) }
-        let texts = expected?.wakeUps ?? []
+        let texts = expected ?? []
         self.told += texts.count { $0.text != nil }
-        sliced += simulated.dueWatches.count { $0.after > 0 }
+        slices += simulated.dueWatches.count { $0.after > 0 }
         let lines = texts.compactMap { wakeUp in
             wakeUp.text.map { "\(wakeUp.watch) \(wakeUp.mode.name) \(wakeUp.provider) \($0)" }
         }
@@ -191,8 +191,8 @@ extension ConformanceRun {
         return differ("expire", real != .nothing, notices != nil) ?? differ("expire", told.all, lines)
     }
 
-    /// Ends all pushes of one wake-up, so that its subscriptions may be told more.
-    private mutating func settleWakeUps() async throws -> String? {
+    /// Leases a wake-up. Once its pushes end, its subscriptions may be told more.
+    private mutating func leaseWakeUp() async throws -> String? {
         let open = simulated.parcels.filter { parcel in
             parcel.isReady && parcel.dueAt <= now && simulated.message(parcel.message)?.kind == .wakeUp
         }

@@ -29,8 +29,10 @@ struct ConformanceRun {
     var cursors: [(real: FeedbackCursor?, simulated: Int64)]
     /// The messages of the gateway so far.
     var wakeUps: UInt64 = 0
-    /// The wake-ups that told somebody something, and those of them that left others for the next slice.
-    var (told, sliced) = (0, 0)
+    /// The number of wake-ups that told somebody something.
+    var told = 0
+    /// The number of watches that fan-outs left in the middle of their subscriptions.
+    var slices = 0
     /// The operations so far, for the report.
     var pushHistory: [String] = []
 

@@ -19,7 +19,7 @@ struct ConformanceTests {
     @Test("answer the same and store the same after every operation of a random sequence")
     func agree() async throws {
         try await ConformanceServer.visit { pool in
-            var (groupsDeferred, groupsLeavingSome) = (0, 0)
+            var (groupsDeferred, groupsLeavingSome, told, slices) = (0, 0, 0, 0)
             for seed in Self.first..<Self.first + max(1, Self.sequences) {
                 var run = try await ConformanceRun(seed: seed, pool: pool)
                 if let difference = try await run.run() {
@@ -28,12 +28,14 @@ struct ConformanceTests {
                 }
                 groupsDeferred += run.groupsDeferred
                 groupsLeavingSome += run.groupsLeavingSome
+                (told, slices) = (told + run.told, slices + run.slices)
             }
-            // Fewer sequences may not meet both situations.
+            // Fewer sequences may not meet all situations.
             guard Self.sequences >= 50 else { return }
             #expect(
                 groupsDeferred > 0 && groupsLeavingSome > 0,
                 "\(groupsDeferred) groups were deferred, \(groupsLeavingSome) in part: too few to compare")
+            #expect(told > 0 && slices > 0, "\(told) wake-ups, \(slices) slices: too few to compare")
         }
     }
 }

@@ -18,7 +18,7 @@ package struct SimulatedFanOutOrder: Sendable {
     }
 }
 
-/// What subscriptions are told.
+/// A wake-up, as a fan-out decides it for subscriptions that are told the same.
 package struct SimulatedWakeUp: Equatable, Sendable {
     package let watch: Int64
     /// The watch's number when it was read.
@@ -33,26 +33,19 @@ package struct SimulatedWakeUp: Equatable, Sendable {
     package var message: MessageID?
 }
 
-/// The effects of one fan-out, in their order.
-package struct SimulatedFanOut: Equatable, Sendable {
-    package var wakeUps: [SimulatedWakeUp] = []
-    package var turns = 0
-}
-
 extension SimulatedStore {
     package static let watchesMax = 64
 
-    /// Tells subscriptions of due watches what changed, in one transaction. nil: none is due.
+    /// Tells subscriptions of due watches what changed, in one transaction. Returns the wake-ups; nil: no watch is due.
     ///
     /// - Parameter name: makes the id of a message about a watch.
     package mutating func fanOut(
         _ order: SimulatedFanOutOrder, now: WallInstant, name: (_ watch: Int64) -> MessageID
-    ) -> SimulatedFanOut? {
+    ) -> [SimulatedWakeUp]? {
         var due = claimWatches(now)
         guard !due.isEmpty else { return nil }
         let leftApp: AppID?
         (due, leftApp) = divide(due, order)
-        var reply = SimulatedFanOut()
         let limit = leftApp == nil && due.count == 1 ? order.subscriptionsMax : order.fewSubscriptions
         var writes: [SimulatedWakeUp] = []
         var turns: [(watch: Int64, turn: WatchTurn)] = []
@@ -74,9 +67,7 @@ extension SimulatedStore {
             dueWatches.removeAll { $0.watch == row.watch }
         }
         lastFannedOut = leftApp.map { $0.value - 1 } ?? due.last?.app.value ?? 0
-        reply.wakeUps = writes
-        reply.turns = turns.count
-        return reply
+        return writes
     }
 
     /// Due watches; apps take turns, and those of one app come in the order in which they fell due.

@@ -126,9 +126,9 @@ extension SimulatedStore {
     mutating func moveSubscriptions(from former: RegistrationID, to holder: RegistrationID, now: WallInstant) {
         let own = subscriptions.filter { $0.registration == holder }
         for moved in subscriptions where moved.registration == former {
-            guard let twin = own.first(where: { $0.watch == moved.watch }) else { continue }
-            // Of two that would become one, the younger stays.
-            subscriptions.removeAll { $0.id == min(moved.id, twin.id) }
+            guard let other = own.first(where: { $0.watch == moved.watch }) else { continue }
+            // The two would become one: the younger stays.
+            subscriptions.removeAll { $0.id == min(moved.id, other.id) }
         }
         var adopted: [Int64] = []
         for place in subscriptions.indices where subscriptions[place].registration == former {

@@ -37,7 +37,7 @@ package struct WakeUpLedger: Sendable {
     package var expired = 0
 }
 
-/// What a phone knows of a node: its text, or the texts of its children.
+/// A phone's knowledge of a node: its text, or the texts of its children.
 enum NodeView: Equatable, Sendable {
     case whole(String)
     case children([String: String])

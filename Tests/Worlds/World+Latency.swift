@@ -11,7 +11,7 @@ extension SimulatedWorld {
     /// Lets nobody reach a provider until then, for scenario tests.
     package mutating func cutOff(_ provider: Provider, until: SimulatedTime) {
         weather.unreachable.append((provider, until))
-        // What has waited for hours leaves little by little.
+        // Pushes that have waited for hours leave little by little.
         noteTrouble(provider, until: until + .minutes(3))
     }
 

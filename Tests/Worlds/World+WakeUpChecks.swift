@@ -57,7 +57,7 @@ extension SimulatedWorld {
             else { continue }
             judge(.inOrder)
             guard telling.seq >= told.arrivedSeq else {
-                // What was on the wire when its push ended may come later.
+                // A request that was on the wire when its push ended may arrive later.
                 if isFirst, ledger[pair]?.isEnded == false { fail("P4", "a change arrives after a later one") }
                 continue
             }
@@ -80,7 +80,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// What a phone knows that reads the data now.
+    /// The knowledge of a phone that reads the data now.
     func view(of row: SubscriptionRow) -> NodeView {
         guard let watch = store.watch(row.watch) else { return .whole("") }
         let text = text(of: watch.app, at: watch.path)

@@ -156,7 +156,7 @@ extension SimulatedWorld {
         }
         guard let reply else { return nil }
         checkWaits(before)
-        for wakeUp in reply.wakeUps { record(wakeUp, before) }
+        for wakeUp in reply { record(wakeUp, before) }
         wakeUps.messages = messages
         if store.dueWatches.contains(where: { $0.after > 0 }) { wakeUps.slices += 1 }
         return recordParcels(after: before.lastParcel)

@@ -14,8 +14,22 @@ enum AdoptionSQL {
         WHERE r.id <> input.id
         """
 
-    // Fan-outs lock rows of subscription_progress before those of watches.
-    private static let isForgotten = "(SELECT count(*) FROM forgotten) >= 0"
+    // Makes the watches of these subscriptions due. They are locked after the rows of subscription_progress, as in a
+    // fan-out: so `forgotten` must have run.
+    private static func makeDue(_ subscriptions: String) -> String {
+        """
+        locked AS MATERIALIZED (
+                SELECT id FROM watches
+                WHERE id = ANY (ARRAY(SELECT watch_id FROM \(subscriptions))) AND (SELECT count(*) FROM forgotten) >= 0
+                ORDER BY id FOR NO KEY UPDATE
+            ), counted AS (
+                UPDATE watches SET adoptions = adoptions + 1
+                WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
+            )
+            INSERT INTO due_watches (watch_id, app_id, due_at)
+            SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING
+        """
+    }
 
     /// Removes the older of two subscriptions to one path that would become one.
     static let unite = Statement(
@@ -46,15 +60,7 @@ enum AdoptionSQL {
         ), forgotten AS (
             UPDATE subscription_progress p SET sent_seq = -1, message_id = NULL
             FROM adopted WHERE p.subscription_id = adopted.id RETURNING p.subscription_id
-        ), locked AS MATERIALIZED (
-            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM adopted)) AND \(isForgotten)
-            ORDER BY id FOR NO KEY UPDATE
-        ), counted AS (
-            UPDATE watches SET adoptions = adoptions + 1
-            WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
-        )
-        INSERT INTO due_watches (watch_id, app_id, due_at)
-        SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING
+        ), \(makeDue("adopted"))
         """)
 
     /// Lets the subscriptions of revived registrations be told once more, unless nothing has ever changed. They slept
@@ -72,15 +78,7 @@ enum AdoptionSQL {
         ), forgotten AS (
             UPDATE subscription_progress SET sent_seq = -1, message_id = NULL
             WHERE subscription_id = ANY (ARRAY(SELECT id FROM behind ORDER BY id)) RETURNING subscription_id
-        ), locked AS MATERIALIZED (
-            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT watch_id FROM behind)) AND \(isForgotten)
-            ORDER BY id FOR NO KEY UPDATE
-        ), counted AS (
-            UPDATE watches SET adoptions = adoptions + 1
-            WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
-        )
-        INSERT INTO due_watches (watch_id, app_id, due_at)
-        SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING
+        ), \(makeDue("behind"))
         """)
 
     /// Removes registrations that only subscriptions had made, once their tokens have other holders.
