@@ -55,7 +55,8 @@ CREATE TABLE watch_changes (
 
 -- Watches with changes that not all their subscriptions were told: the queue of the fan-out. tries counts the looks that
 -- found nothing to cut, and spaces the next ones. after_registration is the cursor of a round through more subscriptions
--- than one transaction cuts; round_seq is the watch's number when the round began.
+-- than one transaction cuts; round_seq is the watch's number when the round began. Due since the epoch: the watch has
+-- lost its last subscription, and is to be removed.
 CREATE TABLE due_watches (
     watch_id           bigint      PRIMARY KEY,
     app_id             bigint      NOT NULL,
@@ -123,6 +124,13 @@ BEGIN
     WHERE id = ANY (ARRAY(SELECT registration_id FROM deleted)) AND kind = 12 -- wakeup
     ORDER BY id
     ON CONFLICT (registration_id) DO UPDATE SET since = excluded.since;
+    -- A fan-out removes a watch without subscriptions.
+    INSERT INTO due_watches (watch_id, app_id, due_at)
+    SELECT w.id, w.app_id, 'epoch' FROM watches w
+    WHERE w.id = ANY (ARRAY(SELECT DISTINCT watch_id FROM deleted))
+        AND NOT EXISTS (SELECT FROM subscriptions WHERE watch_id = w.id)
+    ORDER BY w.id
+    ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER subscriptions_deleted AFTER DELETE ON subscriptions REFERENCING OLD TABLE AS deleted

@@ -114,10 +114,13 @@ package struct WatchTurn: Sendable {
         _ subscriptions: [SubscriptionStatus], isUnsettled: (SubscriptionStatus) -> Bool
     ) -> [SubscriptionStatus] {
         let told = subscriptions.filter { watch.hasRead($0.mode) && !isUnsettled($0) }
-        leavesSome = told.count < subscriptions.count
+        if told.count < subscriptions.count { leavesSome = true }
         if !told.isEmpty { hasOthers = true }
         return told
     }
+
+    /// Subscriptions of the watch end in this turn. The next one finds whether any is left.
+    package mutating func noteRevoked() { leavesSome = true }
 
     /// A message is made for some subscriptions.
     package mutating func noteWoken() { wakesSome = true }

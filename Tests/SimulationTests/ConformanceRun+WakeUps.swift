@@ -80,7 +80,8 @@ extension ConformanceRun {
         let path = NodePath(stored: random.pick(Self.paths))
         let (text, request) = drawSubscribing(app, path, .noData, .zero)
         pushHistory.append("unsubscribe \(text) from \(path.text) of app \(app.value)")
-        let real = try await stores.subscriptions.unsubscribe(app: app, path: path, token: text, user: "")
+        let real = try await stores.subscriptions.unsubscribe(
+            app: app, path: path, token: text, installation: request.installation, user: "")
         simulated.unsubscribe(request)
         return differ("unsubscribe", real, true)
     }

@@ -66,7 +66,7 @@ struct FanOutWorld {
 
     func unsubscribe(_ device: String, _ path: String, user: String = "") async throws -> Bool {
         try await world.stores.subscriptions.unsubscribe(
-            app: world.app, path: NodePath(stored: path), token: Self.token(device), user: user)
+            app: world.app, path: NodePath(stored: path), token: Self.token(device), installation: device, user: user)
     }
 
     /// Registers a device with the token with which it subscribes.

@@ -121,8 +121,61 @@ struct SubscribingTests {
         try await withFanOuts { world in
             try await world.put("/a", #"{"x": 1, "y": 2}"#)
             #expect(try await world.subscribe("phone", "/a", leavesMax: 1) == .tooBig)
+            #expect(try await world.subscribe("phone", "/a/x", perAppMax: 0) == .tooMany)
+            try await world.fanOut()
             _ = try await world.world.stores.sweeper.sweep(now: Clocks.wallNow() + .seconds(10 * 86_400))
             #expect(try await world.world.number("SELECT count(*) FROM registrations") == 0)
+        }
+    }
+
+    @Test("leaves no watch behind when its last subscription ends")
+    func lastOne() async throws {
+        try await withFanOuts { world in
+            for device in ["one", "two"] { try await world.subscribe(device, "/a") }
+            #expect(try await world.unsubscribe("one", "/a"))
+            try await world.fanOut()
+            #expect(try await world.world.number("SELECT count(*) FROM watches") == 1)
+            #expect(try await world.unsubscribe("two", "/a"))
+            try await world.fanOut()
+            #expect(try await world.world.number("SELECT count(*) FROM watches") == 0)
+            #expect(try await world.dueWatches() == 0)
+        }
+    }
+
+    @Test("ends also while the token is retired, and does not wake with it")
+    func endsAsleep() async throws {
+        try await withFanOuts { world in
+            for path in ["/a", "/b"] { try await world.subscribe("phone", path) }
+            try await world.retire("phone")
+            #expect(try await world.unsubscribe("phone", "/a"))
+            #expect(try await world.subscribe("phone", "/b") == .subscribed)
+            try await world.put("/", #"{"a": 1, "b": 1}"#)
+            try await world.fanOut()
+            #expect(try await world.waiting().count == 1)
+        }
+    }
+
+    @Test("waits for a long write of the tree without a connection")
+    func busyTree() async throws {
+        var settings = PoolSettings.patient
+        settings.connectionsMax = 2
+        try await withFanOuts(pool: settings) { world in
+            let lock = "SELECT pg_advisory_xact_lock(x'6e6f6465'::integer, hashint8(\(world.world.app.value)))"
+            let (locked, hasLocked) = AsyncStream.makeStream(of: Void.self)
+            let (freed, free) = AsyncStream.makeStream(of: Void.self)
+            async let writing: Void = world.world.pool.transaction { transaction throws(PostgresError) in
+                _ = try await transaction.run(query(lock))
+                hasLocked.finish()
+                for await _ in freed {}
+                await transaction.abandon()
+            }
+            for await _ in locked {}
+            async let reply = world.subscribe("phone", "/a")
+            // The other connection serves others all the while.
+            for _ in 0..<100 { #expect(try await world.world.number("SELECT 1") == 1) }
+            free.finish()
+            try await writing
+            #expect(try await reply == .subscribed)
         }
     }
 

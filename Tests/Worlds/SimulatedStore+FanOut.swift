@@ -234,7 +234,7 @@ extension SimulatedStore {
     ) -> [SimulatedNotice]? {
         let ended = subscriptions.filter { $0.expiresAt <= now }
         guard !ended.isEmpty else { return nil }
-        subscriptions.removeAll { $0.expiresAt <= now }
+        removeSubscriptions { $0.expiresAt <= now }
         var notices: [SimulatedNotice] = []
         for watch in watches {
             for provider in Provider.allCases {

@@ -120,6 +120,15 @@ extension SimulatedStore {
         }
     }
 
+    /// Removes subscriptions. A watch that has none then is due, so that a fan-out removes it.
+    mutating func removeSubscriptions(where isRemoved: (SubscriptionRow) -> Bool) {
+        let gone = subscriptions.filter(isRemoved).map(\.watch)
+        subscriptions.removeAll(where: isRemoved)
+        for watch in watches where gone.contains(watch.id) && !subscriptions.contains(where: { $0.watch == watch.id }) {
+            makeDue(watch, at: WallInstant(microseconds: 0))
+        }
+    }
+
     /// Makes a watch due, unless it is already.
     mutating func makeDue(_ watch: WatchRow, at instant: WallInstant) {
         guard !dueWatches.contains(where: { $0.watch == watch.id }) else { return }

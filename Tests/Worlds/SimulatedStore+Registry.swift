@@ -92,7 +92,7 @@ extension SimulatedStore {
         let gone = registrations.filter { $0.app == app && $0.stored.installation == installation }.map(\.id)
         suspicions.removeAll { gone.contains($0.registration) }
         registrations.removeAll { gone.contains($0.id) }
-        subscriptions.removeAll { gone.contains($0.registration) }
+        removeSubscriptions { gone.contains($0.registration) }
         return gone.count
     }
 

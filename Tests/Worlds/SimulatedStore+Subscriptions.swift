@@ -46,9 +46,10 @@ extension SimulatedStore {
 
     /// Removes a subscription, if there is one.
     package mutating func unsubscribe(_ request: SimulatedSubscribing) {
-        guard let registration = holder(of: request) else { return }
+        let nameless = placeOfDevice(app: request.app, installation: request.installation, kind: .wakeUp)
+        guard let registration = holder(of: request) ?? nameless.map({ registrations[$0].id }) else { return }
         let watch = watches.first { $0.app == request.app && $0.path == request.path }
-        subscriptions.removeAll { $0.watch == watch?.id && $0.registration == registration }
+        removeSubscriptions { $0.watch == watch?.id && $0.registration == registration }
     }
 
     /// The live registration that holds the token, if wake-ups reach it.
@@ -128,7 +129,7 @@ extension SimulatedStore {
         for moved in subscriptions where moved.registration == former {
             guard let other = own.first(where: { $0.watch == moved.watch }) else { continue }
             // The two would become one: the younger stays.
-            subscriptions.removeAll { $0.id == min(moved.id, other.id) }
+            removeSubscriptions { $0.id == min(moved.id, other.id) }
         }
         var adopted: [Int64] = []
         for place in subscriptions.indices where subscriptions[place].registration == former {

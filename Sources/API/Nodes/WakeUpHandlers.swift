@@ -63,7 +63,8 @@ struct WakeUpHandlers: Sendable {
             let isDone = try await translating(
                 .isIdempotent,
                 await store.unsubscribe(
-                    app: asked.app.id, path: asked.path, token: asked.device, user: user?.subject ?? ""))
+                    app: asked.app.id, path: asked.path, token: asked.device,
+                    installation: Self.name(of: asked.device), user: user?.subject ?? ""))
             guard isDone else { throw Self.permissionDenied }
         }
     }

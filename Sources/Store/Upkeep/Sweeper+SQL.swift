@@ -81,9 +81,12 @@ enum HousekeepingSQL {
             SELECT registration_id FROM idle_subscribers
             WHERE since < coalesce(:now, now()) - :age_us * interval '1 microsecond'
             ORDER BY since, registration_id LIMIT :limit FOR UPDATE SKIP LOCKED
+        ), locked AS MATERIALIZED (
+            SELECT id FROM registrations WHERE id = ANY (ARRAY(SELECT registration_id FROM idle))
+            ORDER BY id FOR UPDATE SKIP LOCKED
         ), gone AS (
             DELETE FROM registrations r
-            WHERE id = ANY (ARRAY(SELECT registration_id FROM idle)) AND kind = \(TokenKind.wakeUp.sql)
+            WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND kind = \(TokenKind.wakeUp.sql)
                 AND NOT EXISTS (SELECT FROM subscriptions WHERE registration_id = r.id)
         )
         DELETE FROM idle_subscribers WHERE registration_id = ANY (ARRAY(SELECT registration_id FROM idle))

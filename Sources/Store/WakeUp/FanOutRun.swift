@@ -194,7 +194,7 @@ struct FanOutRun: Sendable {
                 tell(members, group, snapshot, at: place)
             }
             let others = Set(candidates.map(\.id)).subtracting(allowed.map(\.id))
-            revoke(candidates.filter { others.contains($0.id) }, snapshot)
+            revoke(candidates.filter { others.contains($0.id) }, snapshot, at: place)
         }
     }
 
@@ -254,7 +254,9 @@ struct FanOutRun: Sendable {
     }
 
     /// Ends subscriptions whose users may not read the path any more, with a notice.
-    private mutating func revoke(_ subscriptions: [SubscriptionStatus], _ snapshot: WatchSnapshot) {
+    private mutating func revoke(_ subscriptions: [SubscriptionStatus], _ snapshot: WatchSnapshot, at place: Int) {
+        if subscriptions.isEmpty { return }
+        turns[place].rules?.noteRevoked()
         denied += subscriptions.map(\.id)
         let byProvider = Dictionary(grouping: subscriptions, by: \.provider)
         for (provider, members) in byProvider.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {

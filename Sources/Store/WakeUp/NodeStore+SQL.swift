@@ -52,6 +52,8 @@ enum NodeSQL {
         """)
 
     /// Writes of one app run one after the other, so that what they read is exact until they commit.
+    static let tryLock = Statement(
+        "node_try_lock", "SELECT pg_try_advisory_xact_lock(x'6e6f6465'::integer, hashint8(:app))")
     static let lock = Statement("node_lock", "SELECT pg_advisory_xact_lock(x'6e6f6465'::integer, hashint8(:app))")
 
     /// The leaves of subtrees, in no order. A short value is its own fingerprint; a long one has none here.

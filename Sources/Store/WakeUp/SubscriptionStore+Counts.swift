@@ -63,7 +63,7 @@ enum WakeUpCountSQL {
             """
             SELECT \(count("subscriptions", which)), \(count("watches", which)), \(count("due_watches", which)), (
                 SELECT CASE WHEN due_at <= clock_timestamp() THEN due_at END
-                FROM due_watches WHERE \(which) ORDER BY \(order) LIMIT 1
+                FROM due_watches WHERE \(which) AND due_at > 'epoch' ORDER BY \(order) LIMIT 1
             ), \(count("revocations", which)), \(count("messages", which + " AND " + isNotice))
             """)
     }

@@ -14,6 +14,14 @@ enum SubscriptionSQL {
         FROM unnest(:providers, :tokens) AS input (provider, token) \(RegistrationSQL.holding)
         """)
 
+    /// The registration that only subscriptions made, live or not.
+    static let nameless = Statement(
+        "subscription_nameless",
+        """
+        SELECT id FROM registrations
+        WHERE app_id = :app AND installation = :installation AND kind = \(TokenKind.wakeUp.sql)
+        """)
+
     /// Makes a registration of a token that none holds, unless another session does so, or one exists that is retired.
     /// It is idle until it has a subscription.
     static let addRegistration = Statement(
@@ -43,6 +51,15 @@ enum SubscriptionSQL {
         )
         UPDATE registration_pulse p SET registered_at = \(now) FROM revived WHERE p.registration_id = revived.id
         RETURNING revived.id
+        """)
+
+    /// Whether wake-up is on, and the watch of a path, if there is one.
+    static let status = Statement(
+        "subscription_status",
+        """
+        SELECT a.deleted_at IS NULL AND coalesce((a.settings -> 'wakeup' ->> 'enabled')::boolean, false),
+            w.id, w.weight_bytes, w.weight_leaves, w.wants_value, w.wants_children
+        FROM apps a LEFT JOIN watches w ON w.app_id = a.id AND w.path = :path WHERE a.id = :app
         """)
 
     /// Whether wake-up is on, and stays on until the transaction ends. Switching it off waits for this, and then ends the
@@ -85,7 +102,7 @@ enum SubscriptionSQL {
         ) AS leaf
         HAVING count(*) <= :leaves_max
             AND coalesce(sum(octet_length(leaf.path) + octet_length(leaf.value)), 0) <= :bytes_max
-        ON CONFLICT DO NOTHING
+        ON CONFLICT (app_id, path) DO UPDATE SET path = excluded.path RETURNING id
         """)
 
     /// Notes that a subscription asks for data that no other asked for. Which children changed before is not known.

@@ -67,8 +67,11 @@ package struct SubscriptionStore: Sendable {
     package func subscribe(_ request: Request, now: WallInstant? = nil) async throws(StoreFault) -> Reply {
         try await translating { () throws(PostgresError) in
             for _ in 0..<RegistryStore.singleTriesMax {
+                let holder = try await holder(of: request.token, app: request.app)
+                if case .unusable = holder { return .unusableToken }
+                if let refusal = try await makeWatch(request) { return refusal }
                 let registration: Int64
-                switch try await holder(of: request.token, app: request.app) {
+                switch holder {
                 case .found(let id): registration = id
                 case .unusable: return .unusableToken
                 case .none(let provider, let token):
@@ -85,10 +88,21 @@ package struct SubscriptionStore: Sendable {
     ///
     /// - Returns: false if another user made it.
     package func unsubscribe(
-        app: AppID, path: NodePath, token: String, user: String
+        app: AppID, path: NodePath, token: String, installation: String, user: String
     ) async throws(StoreFault) -> Bool {
         try await translating { () throws(PostgresError) in
-            guard case .found(let registration) = try await holder(of: token, app: app) else { return true }
+            var holding: Int64?
+            if case .found(let id) = try await holder(of: token, app: app) {
+                holding = id
+            } else {
+                // A retired token may have subscriptions that would wake with it.
+                let nameless = Query(SubscriptionSQL.nameless) {
+                    $0.int64("app", app.value)
+                    $0.text("installation", installation)
+                }
+                holding = try await pool.read(nameless).first(Int64.init)
+            }
+            guard let registration = holding else { return true }
             let find = Query(SubscriptionSQL.find) {
                 $0.int64("app", app.value)
                 $0.text("path", path.text)
@@ -204,6 +218,30 @@ package struct SubscriptionStore: Sendable {
             (weightBytes, weightLeaves) = (try row.int64(), try row.int64())
             (wantsValue, wantsChildren) = (try row.bool(), try row.bool())
         }
+
+        /// Reads a watch that may not exist: all its columns are null then.
+        init?(found row: inout Row) throws(PostgresError) {
+            guard let id = try row.int64OrNil() else {
+                row.skip(4)
+                return nil
+            }
+            self.id = id
+            (weightBytes, weightLeaves) = (try row.int64(), try row.int64())
+            (wantsValue, wantsChildren) = (try row.bool(), try row.bool())
+        }
+
+        func fits(_ request: Request) -> Bool {
+            weightBytes <= request.weightBytesMax && weightLeaves <= request.weightLeavesMax
+        }
+
+        /// Whether it notes what a subscription of the mode asks for.
+        func wants(_ mode: WakeUpMode) -> Bool {
+            switch mode {
+            case .noData: true
+            case .value: wantsValue
+            case .childEvent: wantsChildren
+            }
+        }
     }
 
     /// Whether the app has as many subscriptions as it may have.
@@ -220,7 +258,73 @@ package struct SubscriptionStore: Sendable {
         return counts[request.app.value] >= request.perAppMax
     }
 
-    /// Returns nil if the registration was removed meanwhile, or has lost its token to another.
+    /// Makes the watch of the path, unless there is one, and lets it note what the subscription asks for. Nothing else
+    /// is locked meanwhile.
+    ///
+    /// - Returns: why there can be none.
+    private func makeWatch(_ request: Request) async throws(PostgresError) -> Reply? {
+        for attempt in 0... {
+            let status = Query(SubscriptionSQL.status) {
+                $0.int64("app", request.app.value)
+                $0.text("path", request.path.text)
+            }
+            let found = try await pool.run(
+                [Query(PlannerSQL.throughKeys), status], transaction: .init(isReadOnly: true))[1]
+            let known = try found.first { row throws(PostgresError) in
+                (isEnabled: try row.bool(), watch: try Watch(found: &row))
+            }
+            guard let known, known.isEnabled else { return .disabled }
+            if let watch = known.watch {
+                if !watch.fits(request) { return .tooBig }
+                if watch.wants(request.mode) { return nil }
+                _ = try await pool.run(
+                    [Query(PlannerSQL.throughKeys), want(request.mode, watch)], transaction: .init())
+                return nil
+            }
+            // A write may hold the tree for long, and no connection shall wait for it.
+            let isPatient = attempt >= Self.treeTriesMax
+            switch try await addWatch(request, waits: isPatient) {
+            case .added: continue
+            case .tooBig: return .tooBig
+            case .treeIsBusy: try? await Task.sleep(for: Self.treeTryEvery)
+            }
+        }
+        return nil
+    }
+
+    private static let treeTriesMax = 100
+    private static let treeTryEvery: Duration = .milliseconds(20)
+
+    private enum Addition { case added, tooBig, treeIsBusy }
+
+    private func addWatch(_ request: Request, waits: Bool) async throws(PostgresError) -> Addition {
+        try await pool.transaction { transaction throws(PostgresError) -> Addition in
+            let statement = waits ? NodeSQL.lock : NodeSQL.tryLock
+            let lock = Query(statement) { $0.int64("app", request.app.value) }
+            let isLocked = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
+            if !waits, try isLocked.first(Bool.init) != true {
+                await transaction.abandon()
+                return .treeIsBusy
+            }
+            let make = Query(SubscriptionSQL.addWatch) {
+                $0.subtree(request.path, of: request.app)
+                $0.int64("leaves_max", request.weightLeavesMax)
+                $0.int64("bytes_max", request.weightBytesMax)
+            }
+            // Nobody else has made it since the tree was locked.
+            return try await transaction.runAndCommit([make])[0].rowCount > 0 ? .added : .tooBig
+        }
+    }
+
+    private func want(_ mode: WakeUpMode, _ watch: Watch) -> Query {
+        Query(SubscriptionSQL.want) {
+            $0.bool("value", mode == .value)
+            $0.bool("children", mode == .childEvent)
+            $0.int64("watch", watch.id)
+        }
+    }
+
+    /// Returns nil if the registration or the watch was removed meanwhile, or the token is another's.
     private func add(
         _ request: Request, _ registration: Int64, _ now: WallInstant?
     ) async throws(PostgresError) -> Reply? {
@@ -233,76 +337,43 @@ package struct SubscriptionStore: Sendable {
                     $0.text("path", request.path.text)
                 }
                 let isEnabled = Query(SubscriptionSQL.isEnabled) { $0.int64("app", request.app.value) }
-                let answers = try await transaction.run([Query(PlannerSQL.throughKeys), isEnabled, find])
-                guard try answers[1].first(Bool.init) == true else {
-                    await transaction.abandon()
-                    return .disabled
-                }
-                var found = try answers[2].first(Watch.init)
-                if found == nil {
-                    let lock = Query(NodeSQL.lock) { $0.int64("app", request.app.value) }
-                    let make = Query(SubscriptionSQL.addWatch) {
-                        $0.subtree(request.path, of: request.app)
-                        $0.int64("leaves_max", request.weightLeavesMax)
-                        $0.int64("bytes_max", request.weightBytesMax)
-                    }
-                    found = try await transaction.run([lock, make, find])[2].first(Watch.init)
-                }
-                guard let watch = found, watch.weightBytes <= request.weightBytesMax,
-                    watch.weightLeaves <= request.weightLeavesMax
-                else {
-                    await transaction.abandon()
-                    return .tooBig
-                }
-                // Last of all, because registering the token waits for it.
                 let keep = Query(SubscriptionSQL.keepRegistration) {
                     $0.int64("registration", registration)
                     $0.bytesArray("tokens", Self.readings(of: request.token).map(\.token.bytes))
-                }
-                let count = Query(SubscriptionSQL.count) {
-                    $0.int64("registration", registration)
-                    $0.int64("watch", watch.id)
-                    $0.int64("limit", Self.perDeviceMax)
-                }
-                let own = try await transaction.run([keep, count])
-                guard own[0].rowCount > 0 else {
-                    await transaction.abandon()
-                    return nil
-                }
-                guard try own[1].one(Int64.init) < Self.perDeviceMax else {
-                    await transaction.abandon()
-                    return .tooMany
                 }
                 let known = Query(SubscriptionSQL.find) {
                     $0.int64("app", request.app.value)
                     $0.text("path", request.path.text)
                     $0.int64("registration", registration)
                 }
-                if isFull, try await transaction.run(known).rowCount == 0 {
+                let answers = try await transaction.run(
+                    [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known])
+                let isOn = try answers[1].first(Bool.init) == true
+                guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
+                    watch.wants(request.mode), watch.fits(request)
+                else {
+                    await transaction.abandon()
+                    return isOn ? nil : .disabled
+                }
+                let count = Query(SubscriptionSQL.count) {
+                    $0.int64("registration", registration)
+                    $0.int64("watch", watch.id)
+                    $0.int64("limit", Self.perDeviceMax)
+                }
+                let isNew = answers[4].rowCount == 0
+                guard try await transaction.run(count).one(Int64.init) < Self.perDeviceMax, !isFull || !isNew else {
                     await transaction.abandon()
                     return .tooMany
                 }
-                let written = try await transaction.runAndCommit(writes(request, watch, registration, now))
-                if written[written.count - 1].rowCount > 0 { counts.add(to: request.app.value) }
+                let written = try await transaction.runAndCommit([add(request, watch, registration, now)])
+                if written[0].rowCount > 0 { counts.add(to: request.app.value) }
                 return .subscribed
             }
         }
     }
 
-    private func writes(
-        _ request: Request, _ watch: Watch, _ registration: Int64, _ now: WallInstant?
-    ) -> [Query] {
-        let (value, children) = (request.mode == .value, request.mode == .childEvent)
-        var queries: [Query] = []
-        if value && !watch.wantsValue || children && !watch.wantsChildren {
-            queries.append(
-                Query(SubscriptionSQL.want) {
-                    $0.bool("value", value)
-                    $0.bool("children", children)
-                    $0.int64("watch", watch.id)
-                })
-        }
-        let add = Query(SubscriptionSQL.add) {
+    private func add(_ request: Request, _ watch: Watch, _ registration: Int64, _ now: WallInstant?) -> Query {
+        Query(SubscriptionSQL.add) {
             $0.int64("app", request.app.value)
             $0.int64("watch", watch.id)
             $0.int64("registration", registration)
@@ -312,6 +383,5 @@ package struct SubscriptionStore: Sendable {
             $0.instant("now", now)
             $0.int64("lifetime_us", request.lifetime.wholeMicroseconds)
         }
-        return queries + [add]
     }
 }
