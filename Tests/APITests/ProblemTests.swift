@@ -151,11 +151,11 @@ struct ProblemTests {
 }
 
 @Suite("The memory budget for request bodies")
-struct BodyBudgetTests {
+struct ByteBudgetTests {
     private static let tower = "tower"
     private static let belfry = "belfry"
 
-    private static func holds(_ budget: BodyBudget, _ bytes: Int, _ account: String?) -> Int {
+    private static func holds(_ budget: ByteBudget, _ bytes: Int, _ account: String?) -> Int {
         var held = 0
         while (try? budget.take(bytes, for: account)) != nil { held += bytes }
         return held
@@ -163,33 +163,33 @@ struct BodyBudgetTests {
 
     @Test("grants what is free, and takes back what is returned")
     func budget() throws {
-        let budget = BodyBudget(bytesMax: 10, shareFloor: 10)
+        let budget = ByteBudget(bytesMax: 10, shareFloor: 10)
         try budget.take(6, for: Self.tower)
-        #expect(throws: BodyBudget.Refusal.full) { try budget.take(5, for: Self.belfry) }
+        #expect(throws: ByteBudget.Refusal.full) { try budget.take(5, for: Self.belfry) }
         try budget.take(4, for: Self.belfry)
-        #expect(throws: BodyBudget.Refusal.full) { try budget.take(1, for: Self.tower) }
+        #expect(throws: ByteBudget.Refusal.full) { try budget.take(1, for: Self.tower) }
         budget.giveBack(6, of: Self.tower)
         try budget.take(6, for: Self.belfry)
     }
 
     @Test("lets an app hold at most as many bytes as remain free for the others")
     func shares() throws {
-        let budget = BodyBudget(bytesMax: 1_200, shareFloor: 0)
+        let budget = ByteBudget(bytesMax: 1_200, shareFloor: 0)
         #expect(Self.holds(budget, 1, Self.tower) == 600)
-        #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
+        #expect(throws: ByteBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
         #expect(Self.holds(budget, 1, Self.belfry) == 300)
         #expect(Self.holds(budget, 1, nil) == 150)
         // Bytes taken before the other apps came stay taken, but no more are granted.
-        #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
+        #expect(throws: ByteBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
         budget.giveBack(600, of: Self.tower)
         #expect(Self.holds(budget, 1, Self.tower) == 375)
     }
 
     @Test("grants one whole request to an app that holds nothing, as long as there is space")
     func floor() throws {
-        let budget = BodyBudget(bytesMax: 1_000, shareFloor: 400)
+        let budget = ByteBudget(bytesMax: 1_000, shareFloor: 400)
         #expect(Self.holds(budget, 100, Self.tower) == 500)
         #expect(Self.holds(budget, 100, Self.belfry) == 400)
-        #expect(throws: BodyBudget.Refusal.full) { try budget.take(200, for: nil) }
+        #expect(throws: ByteBudget.Refusal.full) { try budget.take(200, for: nil) }
     }
 }

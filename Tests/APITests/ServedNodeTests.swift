@@ -1,5 +1,6 @@
 import API
 import JSON
+import TestSupport
 import Testing
 import WakeUpRules
 
@@ -102,6 +103,32 @@ struct ServedNodeTests {
             try await world.refuse(.subtreeTooLarge, "PUT", "/base/tower/b.json", #"{"more":1,\#(members)}"#)
             let surface = try await world.expect(200, "GET", "/base/tower/.json?shallow=true")
             #expect(String(decoding: surface.body, as: UTF8.self) == #"{"a":true,"b":true}"#)
+        }
+    }
+
+    @Test("hold large answers that nobody reads within a budget, and keep a part of it for keys")
+    func unreadAnswers() async throws {
+        var limits = GatewayLimits()
+        limits.answersInFlightBytesMax = 2 << 20
+        limits.answerBytesUsual = 1 << 20
+        try await withGateway(limits: limits) { world in
+            try await world.makeApp()
+            try await world.expect(204, "PUT", "/v1/apps/tower/rules", #"{"rules": {".read": true}}"#)
+            let value = String(repeating: "x", count: 60_000)
+            let members = (0..<15).map { #""\#($0)":"\#(value)""# }.joined(separator: ",")
+            try await world.expect(204, "PUT", "/base/tower/a.json", "{\(members)}")
+            let stuck = try Wire(port: world.port, buffersLittle: true)
+            try await stuck.send(GatewayWorld.request("GET", "/base/tower/a.json", key: nil))
+            let head = try await stuck.head()
+            #expect(head.status == 200)
+            let refused = try await world.call("GET", "/base/tower/a.json", key: nil)
+            #expect(try refused.member("code")?.string == ProblemCode.shareUsedUp.rawValue)
+            #expect(try await world.call("GET", "/base/tower/a.json?shallow=true", key: nil).status == 200)
+            try await world.expect(200, "GET", "/base/tower/a.json")
+            #expect(try await stuck.reply(after: head).body.count > 900_000)
+            try await eventually("room for another answer") {
+                try await world.call("GET", "/base/tower/a.json", key: nil).status == 200
+            }
         }
     }
 

@@ -31,13 +31,18 @@ actor Wire {
 
     struct Ended: Error {}
 
-    init(port: Int) throws {
+    /// - Parameter buffersLittle: whether the kernel takes only some kilobytes that the test has not read.
+    init(port: Int, buffersLittle: Bool = false) throws {
         let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         try #require(made >= 0)
         var timeout = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         unsafe setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
         unsafe setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
+        if buffersLittle {
+            var bytes: Int32 = 16_384
+            unsafe setsockopt(made, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
@@ -127,7 +132,11 @@ actor Wire {
 
     /// A whole answer.
     func reply(hasBody: Bool = true) async throws -> WireReply {
-        let head = try await head()
+        try await reply(after: try await head(), hasBody: hasBody)
+    }
+
+    /// The answer whose head was read.
+    func reply(after head: WireReply, hasBody: Bool = true) async throws -> WireReply {
         var body: [UInt8] = []
         if hasBody, head.header("transfer-encoding") == "chunked" {
             while let chunk = try await chunk() { body += chunk }

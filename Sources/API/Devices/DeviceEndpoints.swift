@@ -18,9 +18,9 @@ extension Endpoint {
         Endpoint("removeDevice", .delete, "/v1/apps/{app}/devices/{installation}", .scope(.devices)) {
             try await $0.devices.remove($1)
         },
-        Endpoint("lookUpDevices", .post, "/v1/apps/{app}/devices/lookup", .scope(.devices), body: .json) {
-            try await $0.devices.lookUp($1)
-        },
+        Endpoint(
+            "lookUpDevices", .post, "/v1/apps/{app}/devices/lookup", .scope(.devices), body: .json, isRead: true
+        ) { try await $0.devices.lookUp($1) },
         Endpoint("importDevices", .post, "/v1/apps/{app}/devices/import", .scope(.devices), body: .lines) {
             try await $0.imports.run($1)
         },

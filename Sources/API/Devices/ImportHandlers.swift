@@ -9,15 +9,15 @@ struct ImportHandlers: Sendable {
     let limits: GatewayLimits
     let authenticator: APIKeyAuthenticator
     /// The budgets of which each import takes a share: that of imports, and that of all bodies.
-    let budgets: [BodyBudget]
+    let budgets: [ByteBudget]
 
     func run(_ call: Call) async throws(Problem) -> AnswerStream {
         let app = try await apps.app(of: call)
         let importing = DeviceImport(
             registry: apps.registry, registrations: registrations, app: app, clock: clock, limits: limits,
             checkKey: authenticator.check(of: call, app))
-        let share: ImportShare
-        do { share = try ImportShare(limits.importBytes, of: budgets, for: app.slug) } catch {
+        let share: BudgetShare
+        do { share = try BudgetShare(limits.importBytes, of: budgets, for: app.slug) } catch {
             throw Problem(error, of: app.slug)
         }
         let body = call.request.body

@@ -25,6 +25,9 @@ package struct Caller: Equatable, Sendable {
     static let nobody = Caller(scopes: [])
     static func user(token: String) -> Caller { Caller(scopes: [], userToken: token) }
 
+    /// Whether the client is no user of an app and no anonymous reader.
+    var hasKey: Bool { !scopes.isEmpty }
+
     func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
 
     /// The form in which the caller sees tokens. The scope `admin` may grant `tokens`, but does not include it.

@@ -19,21 +19,27 @@ package final class Endpoint: Sendable {
     let step: Step?
     /// Whether a load balancer polls the operation. A 503 is then a normal answer, and causes no warning in the log.
     package let isProbe: Bool
+    /// Whether it changes nothing.
+    let isRead: Bool
     let isOfApp: Bool
     package let refusals: Refusals
     let handler: Handler
 
     typealias Handler = @Sendable (Resources, Call) async throws -> Reply
 
-    /// - Parameter handler: throws a `Problem`, or the connection's error.
+    /// - Parameters:
+    ///   - isRead: nil for whether the method is GET.
+    ///   - handler: throws a `Problem`, or the connection's error.
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
-        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, refusals: Refusals = .problems,
+        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, isRead: Bool? = nil,
+        refusals: Refusals = .problems,
         handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
     ) {
         (self.name, self.method, self.template, self.access) = (name, method, template, access)
         (self.query, self.body, self.step, self.isProbe) = (query, body, step, isProbe)
         self.refusals = refusals
+        self.isRead = isRead ?? (method == .get)
         isOfApp = template.hasPrefix("/v1/apps/{app}") || template.hasPrefix("/base/{app}/")
         self.handler = { try await handler($0, $1).reply }
     }

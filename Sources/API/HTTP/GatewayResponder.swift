@@ -7,7 +7,8 @@ import NIOCore
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
     private let authenticator: APIKeyAuthenticator
-    private let budget: BodyBudget
+    private let budget: ByteBudget
+    private let answers: ByteBudget
     private let lateBodies: BodyDeadlines
     private let resources: Resources
 
@@ -20,7 +21,8 @@ package struct GatewayResponder: HTTPResponder {
                 operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
         self.authenticator = authenticator
         let limits = services.limits
-        budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
+        budget = ByteBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
+        answers = ByteBudget(bytesMax: limits.answersInFlightBytesMax, shareFloor: limits.answerBytesUsual)
         lateBodies = BodyDeadlines(after: limits.bodyTimeout)
         resources = Resources(services, authenticator, budget)
     }
@@ -108,7 +110,7 @@ package struct GatewayResponder: HTTPResponder {
         defer { lateBodies.forget(awaited) }
         var call = call
         call.body = try await BodyReader.read(call.request, limits) { bytes in
-            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: app) } catch { throw Problem(error, of: app) }
+            do throws(ByteBudget.Refusal) { try budget.take(bytes, for: app) } catch { throw Problem(error, of: app) }
             buffered += bytes
         }
         lateBodies.forget(awaited)
@@ -120,7 +122,9 @@ package struct GatewayResponder: HTTPResponder {
         let endpoint = call.match.endpoint
         switch try await endpoint.handler(resources, call) {
         case .answer(let answer):
-            guard let step = endpoint.step, let steps = services.steps else { return Response(answer) }
+            guard let step = endpoint.step, let steps = services.steps else {
+                return try Response(answer, holding: share(of: answer, to: call), on: incoming.channel)
+            }
             return Response(answer, announcing: step, to: steps, on: incoming.channel)
         case .stream(let stream):
             if endpoint.body == .lines {
@@ -129,6 +133,19 @@ package struct GatewayResponder: HTTPResponder {
                 incoming.askForBody()
             }
             return Response(stream, on: incoming.channel, linger: services.limits.lingerTime)
+        }
+    }
+
+    /// The budget's part that a large answer to a read holds until it is written; nil for others. What a change answers
+    /// is about as long as its request, and it can't be refused any more.
+    private func share(of answer: Answer, to call: Call) throws(Problem) -> BudgetShare? {
+        let bytes = answer.body.count
+        guard call.match.endpoint.isRead, bytes > services.limits.unsentBytesMax else { return nil }
+        let app = call.match.endpoint.isOfApp ? call.app : nil
+        // An app's anonymous readers can't keep its own keys from reading.
+        let account = !call.caller.hasKey ? app.map { $0 + " readers" } : app
+        do throws(ByteBudget.Refusal) { return try BudgetShare(bytes, of: [answers], for: account) } catch {
+            throw Problem(unread: error)
         }
     }
 

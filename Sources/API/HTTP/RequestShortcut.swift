@@ -23,11 +23,11 @@ package final class RequestShortcut: Sendable {
     private let services: GatewayServices
     private let resources: Resources
     private let authenticator: APIKeyAuthenticator
-    private let budget: BodyBudget
+    private let budget: ByteBudget
     private let date = DateText()
 
     init(
-        _ services: GatewayServices, _ resources: Resources, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget
+        _ services: GatewayServices, _ resources: Resources, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget
     ) {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
         (self.services, self.resources, self.authenticator, self.budget) = (services, resources, authenticator, budget)
@@ -74,7 +74,8 @@ package final class RequestShortcut: Sendable {
         guard let authorization = head.headers["authorization"].first,
             let target = try? RequestTarget(head.uri), target.fault == nil, target.query.isEmpty,
             let match = try? EndpointTable.match(method, target.segments), case .json = match.endpoint.body,
-            match.endpoint.isOfApp, let caller = authenticator.cachedCaller(authorization: authorization),
+            !match.endpoint.isRead, match.endpoint.isOfApp,
+            let caller = authenticator.cachedCaller(authorization: authorization),
             (try? caller.check(match)) != nil, let app = services.stores.registry.cachedApp(slug: match.names[0]),
             (try? caller.check(app.id)) != nil, let query = try? QueryReader("", known: [])
         else { return nil }

@@ -15,7 +15,7 @@ struct Resources: Sendable {
     let access: AccessHandlers
     let subscriptions: SubscriptionHandlers
 
-    init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
+    init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget) {
         let limits = services.limits
         let reads = ReadAdmission(limits)
         checkReadiness = services.readiness
@@ -24,7 +24,7 @@ struct Resources: Sendable {
         imports = ImportHandlers(
             apps: apps, registrations: services.registrations, clock: services.clock, limits: limits,
             authenticator: authenticator,
-            budgets: [BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
+            budgets: [ByteBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
         messages = MessageHandlers(
             apps: apps, store: services.stores.messages, intake: services.intake, clock: services.clock, reads: reads)
         events = EventHandlers(

@@ -10,6 +10,31 @@ extension Response {
         self.init(status: answer.status, headers: answer.fields, body: body)
     }
 
+    /// - Parameter share: given back once the client has read all but a last piece.
+    init(_ answer: Answer, holding share: BudgetShare?, on channel: any Channel) {
+        guard let share else {
+            self.init(answer)
+            return
+        }
+        self.init(
+            status: answer.status, headers: answer.fields,
+            body: ResponseBody(contentLength: answer.body.count) { writer in
+                defer { share.giveBack() }
+                var sink = writer
+                var rest = ByteBuffer(bytes: answer.body)
+                while let piece = rest.readSlice(length: min(rest.readableBytes, Self.pieceBytes)),
+                    piece.readableBytes > 0
+                {
+                    try await sink.write(piece)
+                    // Once the event loop has the piece, the next write waits if the socket did not take it.
+                    try await channel.eventLoop.submit {}.get()
+                }
+                try await sink.finish(nil)
+            })
+    }
+
+    private static let pieceBytes = 64 << 10
+
     /// Makes a response that announces the step once the socket has the answer.
     init(_ answer: Answer, announcing step: Step, to steps: any StepListener, on channel: any Channel) {
         self.init(

@@ -32,8 +32,8 @@ extension ProblemCode {
         "overloaded", 503, "Too many requests at once",
         cause: """
             a limit of this process is reached. Request bodies of all apps together use all the memory that is set \
-            aside for them (`share_used_up` is the limit of one app). Or too many keys or lists are being read at \
-            once, or messages are followed 1,024 times.
+            aside for them (`share_used_up` is the limit of one app), or answers that clients have not read do. Or \
+            too many keys or lists are being read at once, or messages are followed 1,024 times.
             """,
         remedy: "repeat the request after `Retry-After`, and send fewer requests at once.")
 

@@ -1,9 +1,7 @@
-import Hummingbird
-import NIOCore
-import NIOHTTP1
 import Synchronization
 
-/// Limits the bytes of request bodies that are held at once, over all requests, and divides them fairly between apps.
+/// Limits the bytes that are held at once over all requests, and divides them fairly between apps. One budget is for
+/// request bodies, one for imports, one for answers that clients have not read.
 ///
 /// No app has a fixed part, which would be too small for one app alone and too large for many. An app may hold as many
 /// bytes as it leaves free: half if it is alone, a third each if two want all, and so on. So there is always room for
@@ -11,7 +9,7 @@ import Synchronization
 ///
 /// All requests that are about no app, about all, or about an unknown one count together, as nil. An unknown slug gets
 /// no account of its own: a client that invents slugs would get a share with each.
-package final class BodyBudget: Sendable {
+package final class ByteBudget: Sendable {
     package enum Refusal: Error, Equatable, Sendable {
         case full
         /// The app would hold more than it leaves to others.
@@ -60,7 +58,7 @@ package final class BodyBudget: Sendable {
 }
 
 extension Problem {
-    init(_ refusal: BodyBudget.Refusal, of app: String?) {
+    init(_ refusal: ByteBudget.Refusal, of app: String?) {
         switch refusal {
         case .full:
             self.init(
@@ -76,16 +74,31 @@ extension Problem {
                 retryAfterSeconds: RetryHint.overloaded)
         }
     }
+
+    init(unread refusal: ByteBudget.Refusal) {
+        switch refusal {
+        case .full:
+            self.init(
+                .overloaded, "Too many large answers are being read at once. Try again.",
+                retryAfterSeconds: RetryHint.overloaded)
+        case .shareUsedUp:
+            self.init(
+                .shareUsedUp,
+                "This app's clients are reading as many bytes of answers as one app may. Read answers without pauses, "
+                    + "and ask for less at once.",
+                retryAfterSeconds: RetryHint.overloaded)
+        }
+    }
 }
 
-/// One import's part of the budgets, held until the import has ended or was abandoned by its client.
-final class ImportShare: Sendable {
-    private let budgets: [BodyBudget]
+/// Bytes of budgets that are held for as long as an import runs, or an answer is written. They are given back once.
+final class BudgetShare: Sendable {
+    private let budgets: [ByteBudget]
     private let app: String?
     private let bytes: Int
     private let isGivenBack = Atomic<Bool>(false)
 
-    init(_ bytes: Int, of budgets: [BodyBudget], for app: String?) throws(BodyBudget.Refusal) {
+    init(_ bytes: Int, of budgets: [ByteBudget], for app: String?) throws(ByteBudget.Refusal) {
         for (place, budget) in budgets.enumerated() {
             do { try budget.take(bytes, for: app) } catch {
                 for taken in budgets[..<place] { taken.giveBack(bytes, of: app) }
@@ -101,57 +114,4 @@ final class ImportShare: Sendable {
     }
 
     deinit { giveBack() }
-}
-
-enum BodyReader {
-    /// The declared length, which the HTTP parser enforces; nil if the body comes in chunks.
-    static func declaredBytes(_ request: Request) -> Int? {
-        // The parser lets only digits through: a value that is no `Int` is too large for one.
-        if let length = request.headers[.contentLength] { return Int(length) ?? .max }
-        return request.headers.contains(.transferEncoding) ? nil : 0
-    }
-
-    /// Refuses an encoded body: it can't be read, and would only be reported as malformed JSON.
-    static func checkEncoding(_ request: Request) throws(Problem) {
-        guard request.headers[values: .contentEncoding].allSatisfy({ $0.lowercased() == "identity" }) else {
-            throw Problem(
-                .unsupportedEncoding, "Compressed bodies are not supported: send the body without Content-Encoding.")
-        }
-    }
-
-    static func checkLength(_ request: Request, _ limits: GatewayLimits) throws(Problem) {
-        if let declared = declaredBytes(request), declared > limits.bodyBytesMax {
-            throw tooLarge(bytesMax: limits.bodyBytesMax)
-        }
-    }
-
-    private static func tooLarge(bytesMax: Int) -> Problem {
-        Problem(
-            .bodyTooLarge,
-            "A body may have at most \(bytesMax) bytes. Split the request; many registrations go to devices/import.")
-    }
-
-    /// Throws a `Problem`, or the connection's error.
-    ///
-    /// - Parameter hold: called with each piece's size before the piece is kept; throws if there is no room.
-    static func read(
-        _ request: Request, _ limits: GatewayLimits, _ hold: (Int) throws -> Void
-    ) async throws -> [UInt8] {
-        let bytesMax = limits.bodyBytesMax
-        var bytes: [UInt8] = []
-        var chunks = request.body.makeAsyncIterator()
-        while let chunk = try await next(&chunks, limits) {
-            guard bytes.count + chunk.readableBytes <= bytesMax else { throw tooLarge(bytesMax: bytesMax) }
-            try hold(chunk.readableBytes)
-            bytes.append(contentsOf: chunk.readableBytesView)
-        }
-        return bytes
-    }
-
-    /// Returns the next piece of a body; nil after the last. Throws a `Problem` if the body can't be read or is late.
-    static func next(_ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits) async throws -> ByteBuffer? {
-        do { return try await chunks.next() } catch let error as HTTPParserError {
-            throw Problem(unreadable: error, limits)
-        }
-    }
 }
