@@ -80,18 +80,22 @@ package struct LeasedMember: Equatable, Sendable {
     /// The member is a registration whose token has a sibling environment, and this generation was not compared there
     /// yet.
     package let mayBeInSibling: Bool
+    /// Answers about the member count in its route's sample of suspicions (P5). Not those about a registration that
+    /// only subscriptions made: anybody can make one, with any token.
+    package let isSampled: Bool
     /// Into `LeasedParcel.locales`. 0 bytes: no locale is known, or the message needs none.
     package let localeStart: Int32
     package let localeCount: Int32
 
     package init(
         index: Int32, registration: RegistrationID, status: MemberStatus, generation: TokenGeneration, badge: Int32,
-        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeInSibling: Bool = false, localeStart: Int32 = 0,
-        localeCount: Int32 = 0
+        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeInSibling: Bool = false, isSampled: Bool = true,
+        localeStart: Int32 = 0, localeCount: Int32 = 0
     ) {
         (self.index, self.registration, self.status, self.generation) = (index, registration, status, generation)
         (self.badge, self.tokenStart, self.tokenCount, self.isSuspected) = (badge, tokenStart, tokenCount, isSuspected)
-        (self.mayBeInSibling, self.localeStart, self.localeCount) = (mayBeInSibling, localeStart, localeCount)
+        (self.mayBeInSibling, self.isSampled) = (mayBeInSibling, isSampled)
+        (self.localeStart, self.localeCount) = (localeStart, localeCount)
     }
 }
 

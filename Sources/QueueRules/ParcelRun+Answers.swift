@@ -5,7 +5,7 @@ extension ParcelRun {
     /// Records the common answer, kept apart so that it costs one branch per push.
     package mutating func recordAccepted(_ position: Int) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
-        sample.answered += 1
+        if parcel.members[position].isSampled { sample.answered += 1 }
         if parcel.origin != nil {
             judge(position, .found(on: parcel.route), asOf: parcel.leasedAt)
         } else if parcel.members[position].isSuspected {
@@ -33,17 +33,23 @@ extension ParcelRun {
         }
     }
 
+    /// Counts a rejection in the route's sample.
+    mutating func note(_ position: Int, isSuspicion: Bool) {
+        guard parcel.members[position].isSampled else { return }
+        sample.answered += 1
+        if isSuspicion { sample.suspected += 1 }
+    }
+
     private mutating func recordRejection(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) {
         if let origin = parcel.origin, rejection.fault.isAboutToken { return recordRefusedInBoth(origin, position) }
         if rejection.fault == .tokenUnknownHere, triesSibling(rejection, position, now) { return }
-        sample.answered += 1
+        note(position, isSuspicion: rejection.fault == .tokenSuspect || rejection.fault == .tokenUnknownHere)
         switch rejection.fault {
         case .tokenUnregistered:
             let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
             judge(position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
             end(position, TerminalStatus(.unregistered, rejection.reason), isTried: true)
         case .tokenSuspect, .tokenUnknownHere:
-            sample.suspected += 1
             judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .message:

@@ -50,8 +50,7 @@ extension ParcelRun {
     private mutating func endAsOriginRejected(
         _ origin: OriginRejection, _ verdict: TokenVerdict, _ position: Int, isTried: Bool
     ) {
-        sample.answered += 1
-        sample.suspected += 1
+        note(position, isSuspicion: true)
         judge(position, verdict, asOf: origin.asOf)
         end(position, TerminalStatus(.rejected, origin.reason), isTried: isTried)
     }

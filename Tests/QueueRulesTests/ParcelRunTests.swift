@@ -108,6 +108,17 @@ struct ParcelRunVerdictTests {
         #expect(pending?.settlement.sample == AnswerSample(answered: 2, suspected: 1))
     }
 
+    @Test("judges tokens that anybody may have named, and keeps them out of the sample")
+    func unsampled() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel(suspected: [1], unsampled: [0, 1]))
+        run.record(ParcelRunSamples.rejection(.tokenSuspect, "INVALID_ARGUMENT"), for: 0)
+        run.recordAccepted(1)
+        run.recordAccepted(2)
+        let pending = run.takeSettlement()
+        #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "INVALID_ARGUMENT"), .cleared])
+        #expect(pending?.settlement.sample == AnswerSample(answered: 1))
+    }
+
     @Test("clears a suspicion after a 200")
     func cleared() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel(suspected: [1]))

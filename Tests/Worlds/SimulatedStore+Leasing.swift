@@ -157,7 +157,8 @@ extension SimulatedStore {
                     generation: row?.stored.generation ?? TokenGeneration(0), badge: hasBadge ? row?.badge ?? 0 : 0,
                     tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
                     isSuspected: row?.stored.state == .suspected,
-                    mayBeInSibling: row.map { other == nil || $0.mayBeInSibling } ?? false))
+                    mayBeInSibling: row.map { other == nil || $0.mayBeInSibling } ?? false,
+                    isSampled: row?.stored.kind != .wakeUp))
             tokens += token
         }
         return LeasedParcel(

@@ -167,6 +167,7 @@ struct ClaimedParcel: Sendable {
         let lives = try member.int64OrNil().map(RouteID.init)
         let state = try member.int16OrNil()
         let generation = TokenGeneration(try member.int32())
+        let isSampled = try member.boolOrNil() != true
         let status: MemberStatus
         // A member that was retired when the limits were checked was not counted. It may have been registered again
         // since.
@@ -186,6 +187,7 @@ struct ClaimedParcel: Sendable {
             index: index, registration: RegistrationID(id), status: status, generation: generation, badge: badge,
             tokenStart: Int32(start), tokenCount: Int32(count),
             isSuspected: state == RegistrationState.suspected.rawValue, mayBeInSibling: comparedIn != generation.value,
+            isSampled: isSampled,
             localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 

@@ -50,7 +50,7 @@ enum MemberSQL {
 
     /// The members' rows.
     ///
-    /// A null stands for what most members have: the expected route, the state `active`. A null costs neither side
+    /// A null stands for what most members have: the expected route, the state `active`, a backend that registered it. A null costs neither side
     /// anything. Columns behind the token are not read: the way to them leads through all that a device registered.
     static let rows = MemberStatement("member_rows", key: "id") { rows(with: "", of: $0) }
 
@@ -60,7 +60,7 @@ enum MemberSQL {
     private static func rows(with more: String, of isMember: String) -> String {
         """
         SELECT id, nullif(route_id, :route), nullif(state, \(RegistrationState.active.sql)::smallint), generation,
-            token\(more)
+            nullif(kind = \(TokenKind.wakeUp.sql), false), token\(more)
         FROM registrations WHERE \(isMember) ORDER BY id
         """
     }
