@@ -30,7 +30,13 @@ package final class ReadAccess: Sendable {
     private let store: AccessStore
     private let vault: Vault
     private let clock: @Sendable () -> WallInstant
-    private let known = Mutex<[AppID: Known]>([:])  // lookup only
+    private let cache = Mutex(Cache())
+
+    private struct Cache {
+        var known: [AppID: Known] = [:]  // lookup only
+        /// The number of changes on this process. What was read before one is not kept.
+        var changes = 0
+    }
 
     package init(store: AccessStore, vault: Vault, clock: @escaping @Sendable () -> WallInstant) {
         (self.store, self.vault, self.clock) = (store, vault, clock)
@@ -79,16 +85,23 @@ package final class ReadAccess: Sendable {
     }
 
     /// Forgets what is cached of an app, after a change on this process.
-    package func forget(_ app: AppID) { known.withLock { $0[app] = nil } }
+    package func forget(_ app: AppID) {
+        cache.withLock { cache in
+            cache.known[app] = nil
+            cache.changes += 1
+        }
+    }
 
     private func access(of app: AppID) async throws(StoreFault) -> AppAccess {
         let now = Clocks.monotonicNow()
-        if let known = known.withLock({ $0[app] }), now < known.until { return known.access }
+        let (known, changes) = cache.withLock { ($0.known[app], $0.changes) }
+        if let known, now < known.until { return known.access }
         let stored = try await store.access(of: app)
         let access = AppAccess(rules: Self.rules(stored.rules), keys: stored.keys.compactMap { open($0, app) })
-        known.withLock { known in
-            if known.count >= Self.appsMax { known = [:] }
-            known[app] = Known(access: access, until: now + Self.freshFor)
+        cache.withLock { cache in
+            guard cache.changes == changes else { return }
+            if cache.known.count >= Self.appsMax { cache.known = [:] }
+            cache.known[app] = Known(access: access, until: now + Self.freshFor)
         }
         return access
     }
