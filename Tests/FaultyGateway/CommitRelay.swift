@@ -152,7 +152,7 @@ private final class TransactionWatch {
         if didAny("parcel_claim") { return .leaseWritten }
         if did("plan_cut") { return .sliceWritten }
         if did("node_raise") { return .nodeWritten }
-        if did("fan_out_progress") { return .fanOutWritten }
+        if didAny("fan_out_progress") { return .fanOutWritten }
         if didAny("message_accept") { return .messageWritten }
         return nil
     }

@@ -98,6 +98,20 @@ struct FanOutTests {
         }
     }
 
+    @Test("names no child once after the history of its last push was removed")
+    func forgotten() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("device", "/a", .childEvent)
+            for child in ["x", "y"] {
+                try await world.put("/a/\(child)", "1")
+                try await world.fanOut()
+                #expect(try await world.waiting() == ["device: " + (child == "y" ? "too big" : "+\(child)")])
+                try await world.receive()
+                try await world.world.pool.script("DELETE FROM push_history")
+            }
+        }
+    }
+
     @Test("reaches each of many once, slice by slice")
     func slices() async throws {
         try await withFanOuts { world in

@@ -7,6 +7,7 @@ import QueueRules
 import Reactor
 import Signing
 import Store
+import TestSupport
 import Testing
 import WakeUpRules
 
@@ -139,15 +140,49 @@ struct RevocationTests {
     @Test("hear it also while their last push is being tried, which is not sent any more")
     func deniedMeanwhile() async throws {
         try await withFanOuts { world in
-            try await world.setRules(#"{".read": "data.open == true"}"#)
+            try await world.setRules(#"{"a": {".read": "data.open == true"}}"#)
             try await world.put("/a", #"{"open": true}"#)
             try await world.subscribe("phone", "/a", .value)
             try await world.put("/a/x", "1")
             try await world.fanOut()
+            let first = try await world.waiting()
+            #expect(first == [#"phone: {"open":true,"x":1}"#])
             try await world.put("/a/open", "false")
             try await world.fanOut()
             #expect(try await world.send() == ["phone: clock-tower: permission_denied /a"])
             #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 0)
+        }
+    }
+
+    @Test("hear nothing of the kind if their user subscribed anew in the same moment")
+    func subscribedAnew() async throws {
+        try await withFanOuts { world in
+            try await world.setRules(#"{"a": {".read": "auth.sub == data.owner"}}"#)
+            try await world.put("/a", #"{"owner": "ann"}"#)
+            try await world.subscribe("phone", "/a", user: "bob")
+            try await world.put("/a/x", "1")
+            let (isLocked, locked) = AsyncStream.makeStream(of: Void.self)
+            let (waits, waiting) = AsyncStream.makeStream(of: Void.self)
+            async let subscribing: Void = world.world.pool.transaction { transaction throws(PostgresError) in
+                _ = try await transaction.run(query(#"UPDATE subscriptions SET claims = '{"sub": "ann"}'"#))
+                locked.finish()
+                for await _ in waits {}
+                _ = try await transaction.runAndCommit([query("SELECT 1")])
+            }
+            for await _ in isLocked {}
+            async let fanOut = world.fanOut()
+            try await eventually("the fan-out to wait for the subscription") {
+                try await world.world.number(
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock'
+                    """) > 0
+            }
+            waiting.finish()
+            try await subscribing
+            _ = try await fanOut
+            let pushes = try await world.waiting()
+            #expect(pushes == ["phone: changed"])
         }
     }
 

@@ -48,7 +48,9 @@ struct WakeUpPlanTests {
         ("fan_out_next_due", "using due_watches_next on due_watches"),
         ("fan_out_read", "using nodes_pkey on nodes"), ("fan_out_read", "using watch_changes_pkey on watch_changes"),
         ("fan_out_subscriptions", "using subscriptions_of_watch on subscriptions"),
-        ("fan_out_subscriptions", "using subscription_progress_pkey on subscription_progress"),
+        ("fan_out_told", "using subscription_progress_pkey on subscription_progress"),
+        ("fan_out_devices", "using registrations_pkey on registrations"),
+        ("fan_out_progress_common", "using subscription_progress_pkey on subscription_progress"),
         ("fan_out_progress", "using subscription_progress_pkey on subscription_progress"),
         ("fan_out_end", "using watches_pkey on watches"),
         ("revocation_expired", "using subscriptions_expiring on subscriptions"),
@@ -71,6 +73,9 @@ struct WakeUpPlanTests {
     private func work(_ world: FanOutWorld) async throws {
         try await world.setRules(#"{"$owner": {".read": "auth.sub == $owner || root.open == true"}}"#)
         try await world.put("/open", "true")
+        try await world.subscribe("six", "/alone")
+        try await world.put("/alone", "1")
+        try await world.fanOut()
         for (device, mode) in [("one", WakeUpMode.noData), ("two", .value), ("three", .childEvent)] {
             try await world.subscribe(device, "/ann", mode, user: "ann")
         }

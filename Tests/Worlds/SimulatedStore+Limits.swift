@@ -72,7 +72,7 @@ extension SimulatedStore {
         let quiet = message.ignored.contains(.quietHours) ? nil : limits.quietHours
         let cap = message.ignored.contains(.dailyCap) ? nil : limits.dailyCap
         let open = parcel.members.indices.filter { !parcel.settled[$0] }
-        let excluded = open.filter { registration(parcel.members[$0]).map { isExcluded($0, from: parcel) } ?? false }
+        let excluded = open.filter { isExcluded(parcel.members[$0], from: parcel) }
         guard quiet != nil || cap != nil || parcel.uncounted != nil || !excluded.isEmpty else { return nil }
         let fresh = open.filter { !parcel.isBadgeMarked || parcel.uncounted?[$0] ?? false }
         var holds = [MemberDeferral](repeating: .none, count: parcel.members.count)
@@ -104,8 +104,12 @@ extension SimulatedStore {
         SimulatedZones.minutesEast(registration(member)?.stored.profile[.timeZone], else: limits.timeZone)
     }
 
-    private func isExcluded(_ row: RegistrationRow, from parcel: ParcelRow) -> Bool {
-        row.isLive && excluded(row, from: parcel) != nil
+    private func isExcluded(_ member: RegistrationID, from parcel: ParcelRow) -> Bool {
+        if case .subscribers(let watch) = message(parcel.message)?.audienceWanted.selection {
+            // Deleted and retired members, too.
+            return !subscribes(member, to: watch, message: parcel.message)
+        }
+        return registration(member).map { $0.isLive && excluded($0, from: parcel) != nil } ?? false
     }
 
     private func isRetired(_ member: RegistrationID) -> Bool { registration(member).map { !$0.isLive } ?? false }

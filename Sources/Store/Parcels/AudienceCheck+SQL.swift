@@ -35,16 +35,15 @@ enum AudienceCheckSQL {
         """
     }
 
-    /// The members whose subscription has ended since this message was cut, or has been told something later. A new
-    /// subscription to the same path knows nothing of the message.
-    static let subscribers = MemberStatement("audience_check_subscribers", key: "r.id") {
+    /// The members that fit: their subscription has not ended since this message was cut, and has been told nothing
+    /// later. A new subscription to the same path knows nothing of the message.
+    static let subscribers = MemberStatement("audience_check_subscribers", key: "s.registration_id") {
         """
-        SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND NOT EXISTS (
-            SELECT FROM subscriptions s
-            CROSS JOIN LATERAL (
-                SELECT message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
-            ) AS p
-            WHERE s.watch_id = :watch AND s.registration_id = r.id AND p.message_id = :message)
+        SELECT s.registration_id FROM subscriptions s
+        CROSS JOIN LATERAL (
+            SELECT message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
+        ) AS p
+        WHERE s.watch_id = :watch AND \($0) AND p.message_id = :message
         """
     }
 

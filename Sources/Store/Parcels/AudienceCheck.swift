@@ -23,9 +23,19 @@ struct AudienceCheck: Sendable {
         }
     }
 
+    /// The rows that a check reads.
+    private enum Reply {
+        case misfits
+        /// All members but these are misfits. Deleted ones among them end as deleted, and retired ones as retired.
+        case fitting
+        /// The members with their users, who must be among these.
+        case users(Set<[UInt8]>)
+    }
+
     private static let damaged = PostgresError.unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
 
-    /// Returns for each parcel the registrations that its message's audience no longer includes, without deleted ones.
+    /// Returns for each parcel the registrations that its message's audience no longer includes. What is said of deleted
+    /// and retired ones has no meaning.
     static func excluded(
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [[Int64: AudienceChange]] {
@@ -33,30 +43,36 @@ struct AudienceCheck: Sendable {
         let places = parcels.indices.filter { parcels[$0].row.hasConditions }
         guard !places.isEmpty else { return excluded }
         let conditions = try await conditions(of: places.map { parcels[$0].row.message }, in: transaction)
-        var checks: [(place: Int, named: Set<[UInt8]>?, query: Query)] = []
+        var checks: [(place: Int, reply: Reply, query: Query)] = []
         for place in places {
             // A message without content can't be sent at all.
             guard let conditions = conditions[parcels[place].row.message] else { continue }
             let keys = MemberKeys(parcels[place].ids)
             switch conditions.audience.selection {
             case .users(let names):
-                checks.append((place, Set(names.map { Array($0.utf8) }), AudienceCheckSQL.users.query(keys)))
-            case .tags(let expression): checks.append((place, nil, query(keys, expression)))
-            case .filter(let text): checks.append((place, nil, try query(keys, text, conditions.sentFrom)))
-            case .subscribers(let watch): checks.append((place, nil, query(keys, watch, parcels[place].row.message)))
-            case .revoked(let watch): checks.append((place, nil, query(keys, watch)))
+                checks.append((place, .users(Set(names.map { Array($0.utf8) })), AudienceCheckSQL.users.query(keys)))
+            case .tags(let expression): checks.append((place, .misfits, query(keys, expression)))
+            case .filter(let text): checks.append((place, .misfits, try query(keys, text, conditions.sentFrom)))
+            case .subscribers(let watch):
+                checks.append((place, .fitting, query(keys, watch, parcels[place].row.message)))
+            case .revoked(let watch): checks.append((place, .misfits, query(keys, watch)))
             case .all, .installations, .tokens, .stale: continue
             }
         }
         let answers = try await transaction.run(checks.map(\.query))
-        for ((place, named, _), rows) in zip(checks, answers) {
-            guard let named else {
-                for id in try rows.map(Int64.init) { excluded[place][id] = .condition }
-                continue
+        for ((place, reply, _), rows) in zip(checks, answers) {
+            switch reply {
+            case .misfits: for id in try rows.map(Int64.init) { excluded[place][id] = .condition }
+            case .fitting:
+                let fitting = Set(try rows.map(Int64.init))
+                for id in parcels[place].ids where !fitting.contains(id) { excluded[place][id] = .condition }
+            case .users(let named):
+                let members = try rows.map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
+                // Names are compared by bytes, as the database does.
+                for (id, user) in members where user.map({ !named.contains($0) }) ?? true {
+                    excluded[place][id] = .user
+                }
             }
-            let members = try rows.map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
-            // Names are compared by bytes, as the database does.
-            for (id, user) in members where user.map({ !named.contains($0) }) ?? true { excluded[place][id] = .user }
         }
         return excluded
     }

@@ -12,7 +12,7 @@ extension FanOutRun {
         let wakeUps = messages.writes(.wakeUp, format: order.format, now: now)
         let revocations = notices.writes(.revocation, format: order.format, now: now)
         var queries = wakeUps + revocations
-        if !progress.isEmpty { queries.append(writeProgress) }
+        queries += writeProgress
         if !denied.isEmpty {
             queries.append(Query(FanOutSQL.remove) { $0.int64Array("subscriptions", denied.sorted()) })
         }
@@ -33,18 +33,30 @@ extension FanOutRun {
         if !revocations.isEmpty { ready += try answers[routes[1]].map(ReadyRoute.init) }
         return ready
     }
-    private var writeProgress: Query {
-        // Rows are locked in the order of their ids, as when subscriptions are deleted.
+
+    // Rows are locked in the order of their ids, as when subscriptions are deleted.
+    private var writeProgress: [Query] {
         let ordered = progress.sorted { $0.subscription < $1.subscription }
-        return Query(FanOutSQL.progress) {
-            $0.int64Array("subscriptions", ordered.map(\.subscription))
-            $0.int64Array("were", ordered.map(\.was))
-            $0.int64Array("seqs", ordered.map(\.seq))
-            $0.boolArray("may_have_read", ordered.map(\.mayHaveRead))
-            $0.array("messages", .uuid, count: ordered.count) { place, cell in
-                if let message = ordered[place].message { cell.uuid(message) } else { cell.null() }
-            }
+        guard let first = ordered.first else { return [] }
+        if ordered.allSatisfy({ $0.isSame(as: first) }) {
+            var parameters = Parameters()
+            parameters.int64("seq", first.seq)
+            parameters.int64("was", first.was)
+            parameters.uuid("message", first.message)
+            parameters.bool("may_have_read", first.mayHaveRead)
+            return [FanOutSQL.commonProgress.query(MemberKeys(ordered.map(\.subscription)), parameters)]
         }
+        return [
+            Query(FanOutSQL.progress) {
+                $0.int64Array("subscriptions", ordered.map(\.subscription))
+                $0.int64Array("were", ordered.map(\.was))
+                $0.int64Array("seqs", ordered.map(\.seq))
+                $0.boolArray("may_have_read", ordered.map(\.mayHaveRead))
+                $0.array("messages", .uuid, count: ordered.count) { place, cell in
+                    if let message = ordered[place].message { cell.uuid(message) } else { cell.null() }
+                }
+            }
+        ]
     }
 
     private func end(_ ends: [(watch: Int64, end: WatchTurnEnd)]) -> Query {

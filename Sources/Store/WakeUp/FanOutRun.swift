@@ -50,24 +50,6 @@ struct FanOutRun: Sendable {
         var behind: [SubscriptionStatus] { rules.map { rules in subscriptions.filter { rules.isBehind($0) } } ?? [] }
     }
 
-    /// A subscription, with the place of its watch among the turns.
-    private struct FoundSubscription {
-        let turn: Int
-        let status: SubscriptionStatus
-
-        init(_ row: inout Row, turns: Int) throws(PostgresError) {
-            turn = try row.place(upTo: turns)
-            let (id, registration) = (try row.int64(), try row.int64())
-            let (mode, isExpired, sentSeq) = (try row.stored() as WakeUpMode, try row.bool(), try row.int64())
-            let message = try row.optional { row throws(PostgresError) in try row.uuid() }
-            let mayHaveRead = try row.bool()
-            let (route, provider, isRetired) = (try row.int64(), try row.stored() as Provider, try row.bool())
-            status = SubscriptionStatus(
-                id: id, registration: registration, route: route, mode: mode, provider: provider, isExpired: isExpired,
-                isRetired: isRetired, sentSeq: sentSeq, message: message, mayHaveRead: mayHaveRead)
-        }
-    }
-
     struct Progress: Sendable {
         let subscription: Int64
         /// The number that it had when it was read.
@@ -76,6 +58,10 @@ struct FanOutRun: Sendable {
         /// nil: nothing was left to tell.
         let message: UniversalID?
         let mayHaveRead: Bool
+
+        func isSame(as other: Progress) -> Bool {
+            was == other.was && seq == other.seq && message == other.message && mayHaveRead == other.mayHaveRead
+        }
     }
 
     /// An open parcel, as far as it says whose push has not ended.
@@ -163,19 +149,6 @@ struct FanOutRun: Sendable {
         }
     }
 
-    private func subscriptions(in transaction: PostgresTransaction) async throws(PostgresError) -> [FoundSubscription] {
-        let query = Query(FanOutSQL.subscriptions) {
-            $0.int64Array("watches", turns.map(\.watch))
-            $0.int64Array("after", turns.map(\.claim.after))
-            $0.int64("limit", Int64(limit))
-            $0.instant("now", now)
-        }
-        let count = turns.count
-        return try await transaction.run(query).map { row throws(PostgresError) in
-            try FoundSubscription(&row, turns: count)
-        }
-    }
-
     /// Decides for each subscription whether it is told something now, and makes the messages.
     private mutating func sort(in transaction: PostgresTransaction) async throws(PostgresError) {
         let asked = Set(turns.flatMap { turn in turn.behind.compactMap(\.message) })
@@ -188,13 +161,21 @@ struct FanOutRun: Sendable {
             let candidates = turns[place].behind
             let check = RuleCheck(
                 app: snapshot.app.value, rules: rules[snapshot.app.value] ?? .none, now: now ?? Clocks.wallNow())
-            let allowed = try await allowed(candidates, snapshot, check, in: transaction)
+            var allowed = try await allowed(candidates, snapshot, check, in: transaction)
+            var denied = candidates.without(allowed)
+            if !denied.isEmpty, check.rules.namesAuth(at: snapshot.address.path.keys) {
+                // Their users may have subscribed anew since the claims were read. What is locked stays until the end.
+                let lock = Query(FanOutSQL.lock) { $0.int64Array("subscriptions", denied.map(\.id)) }
+                let left = Set(try await transaction.run(lock).map(Int64.init))
+                denied = denied.filter { left.contains($0.id) }
+                allowed += try await self.allowed(denied, snapshot, check, in: transaction)
+                denied = denied.without(allowed)
+            }
             let told = turns[place].rules?.toTell(allowed, isUnsettled: { unsettled.include($0) }) ?? []
             for (group, members) in WakeUpGroup.groups(of: told, isLost: { losses.include($0) }) {
                 tell(members, group, snapshot, at: place)
             }
-            let others = Set(candidates.map(\.id)).subtracting(allowed.map(\.id))
-            revoke(candidates.filter { others.contains($0.id) }, snapshot, at: place)
+            revoke(denied, snapshot, at: place)
         }
     }
 
@@ -238,15 +219,19 @@ struct FanOutRun: Sendable {
         return zip(candidates, mayRead).filter(\.1).map(\.0)
     }
 
-    /// The members whose last push was discarded, of messages about children: they miss what it told.
+    /// The members whose last push was discarded, of messages about children: they miss what it told. So may all members
+    /// of a message whose history was removed.
     private func losses(in transaction: PostgresTransaction) async throws(PostgresError) -> PushSet {
         let asked = Set(turns.flatMap { turn in turn.behind.filter { $0.mode == .childEvent }.compactMap(\.message) })
         var lost = PushSet()
         if asked.isEmpty { return lost }
-        let query = Query(FanOutSQL.discarded) {
-            $0.uuidArray("messages", asked.sorted { ($0.high, $0.low) < ($1.high, $1.low) })
-        }
-        let rows = try await transaction.run(query).map { row throws(PostgresError) in
+        let messages = asked.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
+        let answers = try await transaction.run([
+            Query(FanOutSQL.discarded) { $0.uuidArray("messages", messages) },
+            Query(FanOutSQL.forgotten) { $0.uuidArray("messages", messages) },
+        ])
+        for message in try answers[1].map({ row throws(PostgresError) in try row.uuid() }) { lost.addAll(of: message) }
+        let rows = try answers[0].map { row throws(PostgresError) in
             (message: try row.uuid(), members: try row.members(column: 1, of: FanOutSQL.discarded))
         }
         for row in rows { lost.add(row.message, row.members) }
@@ -304,6 +289,9 @@ struct FanOutRun: Sendable {
 /// Pushes of messages: those that have not ended, or those that were discarded.
 private struct PushSet: Sendable {
     private var members: [UniversalID: Set<Int64>] = [:]  // lookup only
+    private var whole: Set<UniversalID> = []  // lookup only
+
+    mutating func addAll(of message: UniversalID) { whole.insert(message) }
 
     mutating func add(_ message: UniversalID, _ registrations: [Int64]) {
         members[message, default: []].formUnion(registrations)
@@ -311,7 +299,15 @@ private struct PushSet: Sendable {
 
     /// Whether the subscription's last push is one of them.
     func include(_ subscription: SubscriptionStatus) -> Bool {
-        subscription.message.map { members[$0]?.contains(subscription.registration) == true } ?? false
+        guard let message = subscription.message else { return false }
+        return whole.contains(message) || members[message]?.contains(subscription.registration) == true
+    }
+}
+
+extension [SubscriptionStatus] {
+    fileprivate func without(_ others: [SubscriptionStatus]) -> [SubscriptionStatus] {
+        let others = Set(others.map(\.id))
+        return filter { !others.contains($0.id) }
     }
 }
 

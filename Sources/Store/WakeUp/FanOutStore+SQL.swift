@@ -120,20 +120,30 @@ enum FanOutSQL {
     static let subscriptions = Statement(
         "fan_out_subscriptions",
         """
-        SELECT asked.place, s.id, s.registration_id, s.mode, s.is_expired, p.sent_seq, p.message_id,
-            p.may_have_read, r.route_id, r.provider, r.state = \(RegistrationState.retired.sql)
+        SELECT asked.place, s.id, s.registration_id, s.mode, s.is_expired
         FROM unnest(:watches, :after) WITH ORDINALITY AS asked (watch_id, after, place)
         CROSS JOIN LATERAL (
             SELECT id, registration_id, mode, expires_at <= \(now) AS is_expired FROM subscriptions
             WHERE (watch_id, registration_id) > (asked.watch_id, asked.after) AND watch_id <= asked.watch_id
             ORDER BY watch_id, registration_id, id LIMIT :limit
         ) AS s
-        CROSS JOIN LATERAL (
-            SELECT sent_seq, message_id, may_have_read FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
-        ) AS p
-        CROSS JOIN LATERAL (SELECT route_id, provider, state FROM registrations WHERE id = s.registration_id LIMIT 1) AS r
         ORDER BY asked.place, s.registration_id, s.id
         """)
+
+    // Joined with the subscriptions in one statement, these took the server twice as long.
+    static let told = MemberStatement("fan_out_told", key: "subscription_id") {
+        """
+        SELECT subscription_id, sent_seq, message_id, may_have_read FROM subscription_progress
+        WHERE \($0) ORDER BY subscription_id
+        """
+    }
+
+    static let devices = MemberStatement("fan_out_devices", key: "id") {
+        """
+        SELECT id, route_id, provider, state = \(RegistrationState.retired.sql) FROM registrations
+        WHERE \($0) ORDER BY id
+        """
+    }
 
     static let rules = Statement(
         "fan_out_rules", "SELECT app_id, source, revision FROM node_rules WHERE app_id = ANY (:apps)")
@@ -141,6 +151,9 @@ enum FanOutSQL {
     /// The claims of the users who made subscriptions.
     static let claims = Statement(
         "fan_out_claims", "SELECT id, claims FROM subscriptions WHERE id = ANY (:subscriptions)")
+
+    static let lock = Statement(
+        "fan_out_lock", "SELECT id FROM subscriptions WHERE id = ANY (:subscriptions) ORDER BY id FOR UPDATE")
 
     static let remove = Statement("fan_out_remove", "DELETE FROM subscriptions WHERE id = ANY (:subscriptions)")
 
@@ -153,6 +166,14 @@ enum FanOutSQL {
         """
         SELECT message_id, members FROM push_history
         WHERE message_id = ANY (:messages) AND state IN (\([TerminalState.rejected, .unregistered, .expired, .suppressed, .cancelled, .gaveUp].sql))
+        """)
+
+    /// Messages whose pushes have left no trace: their history was removed.
+    static let forgotten = Statement(
+        "fan_out_forgotten",
+        """
+        SELECT asked.id FROM unnest(:messages) AS asked (id)
+        WHERE NOT EXISTS (SELECT FROM push_history WHERE message_id = asked.id)
         """)
 
     /// Locks watches that had no subscription, so that none comes until they are removed.
@@ -226,6 +247,16 @@ enum FanOutSQL {
             AS told (id, was, seq, message_id, may_have_read)
         WHERE p.subscription_id = told.id AND p.sent_seq = told.was
         """)
+
+    /// The same for subscriptions that were all told the same, in half of the time.
+    static let commonProgress = MemberStatement("fan_out_progress_common", key: "subscription_id") {
+        """
+        UPDATE subscription_progress
+        SET sent_seq = :seq, message_id = coalesce(:message, message_id),
+            may_have_read = CASE WHEN :message IS NULL THEN may_have_read ELSE :may_have_read END
+        WHERE \($0) AND sent_seq = :was
+        """
+    }
 
     /// Ends the turn of watches. One whose last change was told to all is not due any more; the others stay so.
     ///

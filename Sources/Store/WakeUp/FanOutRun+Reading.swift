@@ -1,0 +1,100 @@
+import Basis
+import Encodings
+import Model
+import Postgres
+import WakeUpRules
+
+extension FanOutRun {
+    /// A subscription, with the place of its watch among the turns.
+    struct FoundSubscription: Sendable {
+        let turn: Int
+        let status: SubscriptionStatus
+    }
+
+    /// A row of `subscriptions`.
+    private struct Subscription {
+        let turn: Int
+        let id: Int64
+        let registration: Int64
+        let mode: WakeUpMode
+        let isExpired: Bool
+
+        init(_ row: inout Row, turns: Int) throws(PostgresError) {
+            turn = try row.place(upTo: turns)
+            (id, registration) = (try row.int64(), try row.int64())
+            (mode, isExpired) = (try row.stored(), try row.bool())
+        }
+    }
+
+    /// A row of `subscription_progress` behind its key.
+    private struct Told {
+        let seq: Int64
+        let message: UniversalID?
+        let mayHaveRead: Bool
+
+        init(_ row: inout Row) throws(PostgresError) {
+            seq = try row.int64()
+            message = try row.optional { row throws(PostgresError) in try row.uuid() }
+            mayHaveRead = try row.bool()
+        }
+    }
+
+    /// A row of `registrations` behind its key.
+    private struct Device {
+        let route: Int64
+        let provider: Provider
+        let isRetired: Bool
+
+        init(_ row: inout Row) throws(PostgresError) {
+            (route, provider, isRetired) = (try row.int64(), try row.stored(), try row.bool())
+        }
+    }
+
+    /// The next subscriptions of each watch. One that is removed meanwhile counts as expired: it is told nothing.
+    func subscriptions(in transaction: PostgresTransaction) async throws(PostgresError) -> [FoundSubscription] {
+        let query = Query(FanOutSQL.subscriptions) {
+            $0.int64Array("watches", turns.map(\.watch))
+            $0.int64Array("after", turns.map(\.claim.after))
+            $0.int64("limit", Int64(limit))
+            $0.instant("now", now)
+        }
+        let count = turns.count
+        let found = try await transaction.run(query).map { row throws(PostgresError) in
+            try Subscription(&row, turns: count)
+        }
+        if found.isEmpty { return [] }
+        let answers = try await transaction.run([
+            FanOutSQL.told.query(MemberKeys(found.map(\.id).rising)),
+            FanOutSQL.devices.query(MemberKeys(found.map(\.registration).rising)),
+        ])
+        let told = try answers[0].byKey(Told.init)
+        let devices = try answers[1].byKey(Device.init)
+        return found.map { subscription in
+            let (told, device) = (told[subscription.id], devices[subscription.registration])
+            let isGone = told == nil || device == nil
+            return FoundSubscription(
+                turn: subscription.turn,
+                status: SubscriptionStatus(
+                    id: subscription.id, registration: subscription.registration, route: device?.route ?? 0,
+                    mode: subscription.mode, provider: device?.provider ?? Provider.allCases[0],
+                    isExpired: subscription.isExpired || isGone, isRetired: device?.isRetired ?? true,
+                    sentSeq: told?.seq ?? 0, message: told?.message, mayHaveRead: told?.mayHaveRead ?? true))
+        }
+    }
+}
+
+extension ResultSet {
+    /// The rows by their first column.
+    fileprivate func byKey<Value>(
+        _ read: (inout Row) throws(PostgresError) -> Value
+    ) throws(PostgresError) -> [Int64: Value] {
+        var values: [Int64: Value] = [:]  // lookup only
+        values.reserveCapacity(rowCount)
+        for place in 0..<rowCount {
+            var row = self.row(place)
+            let key = try row.int64()
+            values[key] = try read(&row)
+        }
+        return values
+    }
+}
