@@ -76,7 +76,7 @@ extension ParcelRun {
             handBack(position, after: policy.floor, .unreachable, now)
         case .refusedStream, .goAway, .streamReset, .connectionLost, .deadlinePassed, .protocolViolation:
             let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
-            wait(position, for: pause, .notSent, costsBudget: true, countsAsAttempt: true, now)
+            wait(position, for: pause, .notSent, cost: pause, countsAsAttempt: true, now)
         }
     }
 
@@ -86,25 +86,27 @@ extension ParcelRun {
             return
         }
         let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
-        wait(position, for: pause, .answerLost, costsBudget: true, countsAsAttempt: true, now)
+        wait(position, for: pause, .answerLost, cost: pause, countsAsAttempt: true, now)
     }
 
     private mutating func postpone(
         _ position: Int, after: Duration?, _ reason: DeferralReason, _ now: MonotonicInstant
     ) {
-        let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, asked: after ?? .zero, entropy: entropy)
+        let (attempt, asked) = (Int(parcel.attempt) + 1, after ?? .zero)
+        let backoff = policy.wait(afterAttempt: attempt, asked: asked, entropy: entropy)
         switch reason {
         case .deviceThrottled, .providerBusy, .providerUnavailable, .laneThrottled:
-            wait(position, for: backoff, WaitCause(reason), costsBudget: true, countsAsAttempt: true, now)
+            let cost = policy.cost(of: backoff, afterAttempt: attempt, asked: asked)
+            wait(position, for: backoff, WaitCause(reason), cost: cost, countsAsAttempt: true, now)
         case .providerTokenExpired:
             // The fault is ours, not the push's. But a repair that does not help must not be tried every second.
-            wait(position, for: backoff, WaitCause(reason), costsBudget: false, countsAsAttempt: true, now)
+            wait(position, for: backoff, WaitCause(reason), cost: .zero, countsAsAttempt: true, now)
         case .laneBlocked:
             let pause = after ?? policy.floor
-            wait(position, for: pause, WaitCause(reason), costsBudget: false, countsAsAttempt: false, now)
+            wait(position, for: pause, WaitCause(reason), cost: .zero, countsAsAttempt: false, now)
         case .credentialRefused:
             let pause = after ?? policy.credentialPause
-            wait(position, for: pause, WaitCause(reason), costsBudget: false, countsAsAttempt: false, now)
+            wait(position, for: pause, WaitCause(reason), cost: .zero, countsAsAttempt: false, now)
         }
     }
 
@@ -134,8 +136,10 @@ extension ParcelRun {
     }
 
     /// Moves a member to a later parcel, unless its lifetime or its retry budget ends before.
+    /// - Parameter cost: the part of the pause that we chose. If there is none, the attempt's own time costs nothing
+    ///   either.
     private mutating func wait(
-        _ position: Int, for pause: Duration, _ cause: WaitCause, costsBudget: Bool, countsAsAttempt: Bool,
+        _ position: Int, for pause: Duration, _ cause: WaitCause, cost: Duration, countsAsAttempt: Bool,
         _ now: MonotonicInstant
     ) {
         let isLost = cause == .answerLost || mayHaveBeenShown(position)
@@ -151,7 +155,7 @@ extension ParcelRun {
             return giveUpInSibling(origin, position, isTried: countsAsAttempt, isLost: isLost)
         }
         let taken = RetryPolicy.wholeSeconds(now - leasedAtMonotonic)
-        let spent = costsBudget ? parcel.retrySpent + pause + taken : parcel.retrySpent
+        let spent = cost > .zero ? parcel.retrySpent + cost + taken : parcel.retrySpent
         if spent > policy.budget {
             let reason = isLost ? TerminalReason.answerLost : TerminalReason.retriesExhausted
             end(position, TerminalStatus(.gaveUp, reason), isTried: countsAsAttempt)

@@ -21,14 +21,32 @@ struct ParcelRunWaitingTests {
         return run.settlement()?.terminalCounts.first?.terminalStatus
     }
 
-    @Test("waits for as long as the provider asks, and spends that from its retry budget")
+    @Test("waits for as long as the provider asks, which costs none of its retry budget")
     func retryAfter() throws {
         let asked = remainder(after: .deferred(after: .seconds(50), .providerBusy), later: .seconds(4))
         let remaining = try #require(asked)
         #expect(remaining.dueAfter >= .seconds(50) && remaining.dueAfter <= .seconds(63))
         #expect(remaining.attempt == 1)
-        #expect(remaining.retrySpent == remaining.dueAfter + .seconds(4))
+        #expect(remaining.retrySpent == .zero)
         #expect(!remaining.answerLost)
+    }
+
+    @Test("waits as asked although the pause is longer than its whole retry budget", arguments: [Int16(0), 5])
+    func longRetryAfter(attempt: Int16) throws {
+        let parcel = ParcelRunSamples.parcel([.present], attempt: attempt, retrySpent: .seconds(7_100))
+        let asked = remainder(after: .deferred(after: .seconds(7_200), .laneThrottled), parcel, later: .seconds(30))
+        let remaining = try #require(asked)
+        #expect(remaining.dueAfter >= .seconds(7_200) && remaining.dueAfter <= .seconds(7_200 + 225))
+        #expect(remaining.attempt == attempt + 1 && remaining.retrySpent == .seconds(7_100))
+    }
+
+    @Test("spends from its retry budget what it waits longer than the provider asks")
+    func doubledRetryAfter() throws {
+        let parcel = ParcelRunSamples.parcel([.present], attempt: 2, retrySpent: .seconds(100))
+        let asked = remainder(after: .deferred(after: .seconds(50), .providerBusy), parcel, later: .seconds(4))
+        let remaining = try #require(asked)
+        #expect(remaining.dueAfter >= .seconds(200))
+        #expect(remaining.retrySpent == .seconds(100) + remaining.dueAfter - .seconds(50) + .seconds(4))
     }
 
     @Test(
