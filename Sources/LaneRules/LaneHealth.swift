@@ -114,16 +114,17 @@ package struct LaneHealth: Sendable {
     private var throttle: LaneThrottle
     /// When the provider last accepted a push, which proves the credential.
     private var provenAt: MonotonicInstant?
-    /// Pushes since then that could not be found.
-    private var notFound = 0
+    /// Answers since then that refused the credential.
+    private var refusedSince = 0
     /// The reports made last: of the block or refusal, and of the open breaker.
     private var reported: (stop: Wait?, throttling: Wait?) = (nil, nil)
 
     /// How long an accepted push proves the credential. Longer, and a deleted project would cost its pushes their
-    /// retries. Shorter, and one push that can't be found would stop an app that sends little.
+    /// retries. Shorter, and one push that is refused each time would stop an app that sends little.
     package static let proofLasts: Duration = .seconds(600)
-    /// After this many pushes that can't be found and none accepted in between, the project itself is gone.
-    package static let notFoundMax = 100
+    /// After this many refusals and nothing accepted in between, the credential itself is refused. With a higher value,
+    /// an app that sends little loses more pushes once its key is revoked. With a lower one, a few bad pushes stop it.
+    package static let refusedMax = 20
 
     package init(signalsMin: Int) { throttle = LaneThrottle(signalsMin: signalsMin) }
 
@@ -173,10 +174,10 @@ extension LaneHealth {
 
     private func stop(of route: ServiceRoute) -> RouteStop? { routeStops.first { $0.route == route } }
 
-    /// Whether the provider accepted the credential a while ago, so that a push that can't be found is at fault itself.
+    /// Whether the provider accepted the credential a while ago, so that a push that is refused is at fault itself.
     package func isProven(_ now: MonotonicInstant) -> Bool {
         guard let provenAt else { return false }
-        return now - provenAt < Self.proofLasts && notFound < Self.notFoundMax
+        return now - provenAt < Self.proofLasts && refusedSince < Self.refusedMax
     }
 
     /// The reason why every route of the lane waits, for people; nil: there is none that lasts.
@@ -240,8 +241,8 @@ extension LaneHealth {
     }
 
     /// Records one delivery of answers, for what they say about the credential.
-    package mutating func noteProof(accepted: Int, notFound: Int, _ now: MonotonicInstant) {
-        if accepted > 0 { (provenAt, self.notFound) = (now, 0) } else { self.notFound += notFound }
+    package mutating func noteProof(accepted: Int, refused: Int, _ now: MonotonicInstant) {
+        if accepted > 0 { (provenAt, refusedSince) = (now, 0) } else { refusedSince += refused }
     }
 
     /// The changes that people are to be told, each once. A half-open breaker is not closed yet.

@@ -56,8 +56,8 @@ extension Dispatcher {
 
     /// Records what one delivery of answers says about the lane's credential. It counts for the next delivery, so it
     /// can't wait for the event that reports both.
-    package mutating func noteProof(_ key: LaneKey, accepted: Int, notFound: Int, now: MonotonicInstant) {
+    package mutating func noteProof(_ key: LaneKey, accepted: Int, refused: Int, now: MonotonicInstant) {
         let place = lanes.place(of: key)
-        lanes[place].health.noteProof(accepted: accepted, notFound: notFound, now)
+        lanes[place].health.noteProof(accepted: accepted, refused: refused, now)
     }
 }

@@ -19,7 +19,7 @@ struct AnswerReadingTests {
 
     private func reading(
         _ answers: [(status: UInt16, reason: String, retryAfter: String)], of pushType: PushType = .alert,
-        _ names: inout ReasonNames
+        laneIsProven: Bool = false, wereTried: Bool = false, _ names: inout ReasonNames
     ) -> AnswerReading {
         var bytes: [UInt8] = []
         func append(_ text: String) -> ByteRange {
@@ -37,7 +37,7 @@ struct AnswerReadingTests {
         }
         return AnswerReading(
             AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), of: APNsProvider(), pushType: pushType,
-            laneIsProven: false, now: WallInstant(secondsSince1970: 1_800_000_000), &names)
+            laneIsProven: laneIsProven, wereTried: wereTried, now: WallInstant(secondsSince1970: 1_800_000_000), &names)
     }
 
     @Test("count as accepted by position, without consequences")
@@ -75,6 +75,34 @@ struct AnswerReadingTests {
         arguments: ["InvalidProviderToken", "Forbidden", "BadCertificate", "BadEnvironmentKeyIdInToken"])
     func refusedCredential(reason: String) {
         #expect(reading(403, reason).consequences.contains(.credentialRefused(reason: reason, ConnectionID(7))))
+    }
+
+    @Test("leave the lane open if they refuse one push and others are accepted", arguments: [true, false])
+    func oneIsRefused(besideAccepted: Bool) {
+        var names = ReasonNames()
+        let pauses: [(reason: String, pause: Duration?)] = [("Forbidden", nil), ("InvalidProviderToken", .seconds(15))]
+        for (reason, pause) in pauses {
+            var answers: [(status: UInt16, reason: String, retryAfter: String)] = [(403, reason, "")]
+            // The answer of the accepted push comes second.
+            if besideAccepted { answers.append((200, "", "")) }
+            let reading = reading(answers, laneIsProven: !besideAccepted, &names)
+            #expect(reading.consequences == [.alarm(.credential)] && reading.refusedCount == 1)
+            #expect(reading.others.map(\.outcome) == [.deferred(after: pause, .providerBusy)])
+        }
+    }
+
+    @Test("reject a push that APNs forbids again, and no push whose refusal names the credential")
+    func refusedAgain() {
+        var names = ReasonNames()
+        let forbidden = reading([(403, "Forbidden", "")], laneIsProven: true, wereTried: true, &names)
+        #expect(forbidden.consequences == [.alarm(.credential)])
+        #expect(forbidden.others.map(\.outcome) == [.rejected(Rejection(fault: .message, reason: "Forbidden"))])
+        let invalid = reading([(403, "InvalidProviderToken", "")], laneIsProven: true, wereTried: true, &names)
+        #expect(invalid.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerBusy)])
+        // Nothing proves that the credential is good, so the lane is blocked, and the push waits.
+        let alone = reading([(403, "Forbidden", "")], wereTried: true, &names)
+        #expect(alone.consequences.contains(.credentialRefused(reason: "Forbidden", ConnectionID(7))))
+        #expect(alone.others.map(\.outcome) == [.deferred(after: nil, .credentialRefused)])
     }
 
     @Test("pause the route, not the lane, if they refuse the topic", arguments: ["TopicDisallowed", "MissingTopic"])

@@ -25,6 +25,7 @@ enum Fate: String, Sendable {
     case gone = "dead0100"
     case unregisteredLongAgo = "dead0200"
     case bad = "dead0400"
+    case forbidden = "dead0e00"
     /// A token of the sandbox, which production rejects.
     case sandboxOnly = "dead3100"
     case internalErrorOnce = "dead0701"

@@ -34,8 +34,10 @@ extension Journeys {
             .about("INVALID_PAYLOAD", "INVALID_ARGUMENT", .ends("rejected")),
             .scripted(400, "OUT_OF_RANGE", .ends("rejected")),
             .alone("UNAUTHENTICATED", "UNAUTHENTICATED", .comesAgain("provider_token_expired", after: 1)),
-            .alone("PERMISSION_DENIED", "PERMISSION_DENIED", .refused),
-            // A project that nobody has ever reached may not be there; one that answers others is, and this push is not.
+            // An account that nobody has ever sent with may have no role, and its project may not exist. Where others are
+            // accepted, the push is at fault.
+            .alone("PERMISSION_DENIED", "PERMISSION_DENIED", .refused, beside: .nobody),
+            .about("PERMISSION_DENIED", "PERMISSION_DENIED", .comesAgain("provider_busy", after: 60)),
             .alone("NOT_FOUND", "NOT_FOUND", .refused, beside: .nobody),
             .about("NOT_FOUND", "NOT_FOUND", .comesAgain("provider_busy", after: 60)),
             .scripted(

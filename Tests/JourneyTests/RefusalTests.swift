@@ -37,6 +37,28 @@ extension Journeys {
             }
         }
 
+        @Test("ends a push that APNs forbids each time, and delays no other push of its app")
+        func forbiddenPush() async throws {
+            let live = [Device](.live, 20)
+            let forbidden = [Device](.forbidden, 1)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.fill(.garden, live, through: gateway)
+                let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(first.terminalCounts == ["accepted": live.count])
+
+                try await gateway.register(forbidden, of: .garden)
+                let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(account.addsUp && account.terminalCounts == ["accepted": live.count, "rejected": 1])
+                #expect(account.reasons?.first { $0.outcome == "rejected" }?.reason == "Forbidden")
+                let requests = await world.production.simulator.received(forbidden[0].deviceToken)
+                #expect(requests.map(\.reason) == ["Forbidden", "Forbidden"])
+                let blocks = try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") }
+                #expect(blocks == 0)
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("waits without a storm of requests when APNs calls a new provider token expired")
         func wrongClock() async throws {
             try await World.within { world in

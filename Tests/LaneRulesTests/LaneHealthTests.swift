@@ -268,27 +268,27 @@ struct LaneHealthReportTests {
     }
 }
 
-@Suite("A lane's proof that its project exists")
+@Suite("A lane's proof that its credential is accepted")
 struct LaneProofTests {
     @Test("lasts for ten minutes after the last accepted push")
     func lasts() {
         var bench = HealthBench()
         #expect(!bench.health.isProven(bench.now))
-        bench.health.noteProof(accepted: 1, notFound: 4, bench.now)
+        bench.health.noteProof(accepted: 1, refused: 4, bench.now)
         #expect(bench.health.isProven(bench.now + .seconds(599)) && !bench.health.isCalm(bench.now + .seconds(599)))
         #expect(!bench.health.isProven(bench.now + .seconds(600)) && bench.health.isCalm(bench.now + .seconds(600)))
     }
 
-    @Test("ends after a hundred pushes in a row that are not found")
+    @Test("ends after twenty refusals without an accepted push in between")
     func disproved() {
         var bench = HealthBench()
-        bench.health.noteProof(accepted: 1, notFound: 0, bench.now)
-        bench.health.noteProof(accepted: 0, notFound: LaneHealth.notFoundMax - 1, bench.now)
+        bench.health.noteProof(accepted: 1, refused: 0, bench.now)
+        bench.health.noteProof(accepted: 0, refused: 19, bench.now)
         #expect(bench.health.isProven(bench.now))
-        bench.health.noteProof(accepted: 1, notFound: 5, bench.now)
-        bench.health.noteProof(accepted: 0, notFound: LaneHealth.notFoundMax, bench.now)
+        bench.health.noteProof(accepted: 1, refused: 5, bench.now)
+        bench.health.noteProof(accepted: 0, refused: 20, bench.now)
         #expect(!bench.health.isProven(bench.now))
-        bench.health.noteProof(accepted: 1, notFound: 0, bench.now)
+        bench.health.noteProof(accepted: 1, refused: 0, bench.now)
         #expect(bench.health.isProven(bench.now))
     }
 }

@@ -88,7 +88,7 @@ struct DispatcherHealthTests {
     @Test("trusts a lane's proof with the next delivery of answers")
     func proof() {
         var bench = DispatcherBench()
-        bench.dispatcher.noteProof(DispatcherBench.lane, accepted: 1, notFound: 0, now: bench.now)
+        bench.dispatcher.noteProof(DispatcherBench.lane, accepted: 1, refused: 0, now: bench.now)
         #expect(bench.dispatcher.isProven(DispatcherBench.lane, now: bench.now))
         #expect(!bench.dispatcher.isProven(LaneKey(CredentialID(2)), now: bench.now))
     }

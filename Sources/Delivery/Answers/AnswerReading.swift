@@ -9,13 +9,16 @@ package struct AnswerReading {
     package private(set) var others: [PositionedOutcome] = []
     /// Each consequence once, however many answers call for it.
     package private(set) var consequences: [LaneConsequence] = []
-    /// The number of answers that say that the credential's own account was not found.
-    package private(set) var notFoundCount = 0
+    /// The number of answers that refuse the lane's credential.
+    package private(set) var refusedCount = 0
 
-    /// - Parameter names: the undocumented reasons seen so far.
+    /// - Parameters:
+    ///   - laneIsProven: a push was accepted a short time ago. One that this batch accepts proves the lane, too.
+    ///   - wereTried: an earlier attempt at these pushes was answered.
+    ///   - names: the undocumented reasons seen so far.
     package init(
-        _ batch: AnswerBatch, of provider: any PushProvider, pushType: PushType, laneIsProven: Bool, now: WallInstant,
-        _ names: inout ReasonNames
+        _ batch: AnswerBatch, of provider: any PushProvider, pushType: PushType, laneIsProven: Bool, wereTried: Bool,
+        now: WallInstant, _ names: inout ReasonNames
     ) {
         accepted.reserveCapacity(batch.answers.count)
         var responses: [ProviderResponse] = []
@@ -36,9 +39,10 @@ package struct AnswerReading {
         guard !responses.isEmpty else { return }
         let classified = provider.classify(
             responses, bytes: batch.bytes,
-            AnswerContext(pushType: pushType, laneIsProven: laneIsProven || !accepted.isEmpty, now: now))
+            AnswerContext(
+                pushType: pushType, laneIsProven: laneIsProven || !accepted.isEmpty, wereTried: wereTried, now: now))
         consequences = classified.consequences
-        notFoundCount = classified.notFoundCount
+        refusedCount = classified.refusedCount
         for entry in classified.entries {
             let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.response.status)
             others.append(PositionedOutcome(position: entry.response.tag, outcome: outcome))

@@ -127,9 +127,9 @@ extension DeliveryEngine {
         else { preconditionFailure("only pushes that a provider encoded are answered") }
         let reading = AnswerReading(
             delivery.batch, of: provider, pushType: message.pushType,
-            laneIsProven: dispatcher.isProven(out.lane, now: Clocks.monotonicNow()), now: Clocks.wallNow(),
-            &reasonNames)
-        noteProof(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount)
+            laneIsProven: dispatcher.isProven(out.lane, now: Clocks.monotonicNow()),
+            wereTried: out.parcel.attempt > 0, now: Clocks.wallNow(), &reasonNames)
+        noteProof(out.lane, accepted: reading.accepted.count, refused: reading.refusedCount)
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
         for consequence in reading.consequences {
             if let event = lanes.apply(consequence, on: out.lane, out.serviceRoute) { take(.lane(out.lane, event)) }

@@ -92,8 +92,8 @@ package actor DeliveryEngine {
         dispatcher.admit(cut, demands, now: Clocks.monotonicNow())
     }
 
-    func noteProof(_ lane: LaneKey, accepted: Int, notFound: Int) {
-        dispatcher.noteProof(lane, accepted: accepted, notFound: notFound, now: Clocks.monotonicNow())
+    func noteProof(_ lane: LaneKey, accepted: Int, refused: Int) {
+        dispatcher.noteProof(lane, accepted: accepted, refused: refused, now: Clocks.monotonicNow())
     }
 
     func noteDrained() {

@@ -17,11 +17,36 @@ extension APNsProvider {
                 answers.add(response, refused)
                 continue
             }
+            if Self.refusesCredential(verdict) {
+                answers.refusedCount += 1
+                if context.laneIsProven {
+                    if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
+                    answers.add(response, Self.outcomeBesideAccepted(verdict, context))
+                    continue
+                }
+            }
             if let consequence = Self.consequence(of: verdict, response.origin) { answers.add(consequence) }
             if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
             answers.add(response, verdict.outcome, isDocumented: verdict.isDocumented)
         }
         return answers
+    }
+
+    private static func refusesCredential(_ verdict: ProviderVerdict) -> Bool {
+        if case .deferred(_, .credentialRefused) = verdict.outcome { verdict.connection == .close } else { false }
+    }
+
+    /// The outcome of a push that is refused while others are accepted with the same credential.
+    ///
+    /// `Forbidden` is about the push, and Apple asks not to repeat it. It is tried once more all the same: a key that
+    /// was revoked a moment ago gets the same answer, and by then nothing is accepted. The other reasons name the
+    /// credential. Not all of Apple's servers know a new key at once, so the push waits.
+    private static func outcomeBesideAccepted(_ verdict: ProviderVerdict, _ context: AnswerContext) -> Outcome {
+        guard verdict.reason == APNsRejections.forbidden else {
+            return .deferred(after: APNsRejections.refusedPause, .providerBusy)
+        }
+        guard context.wereTried else { return .deferred(after: nil, .providerBusy) }
+        return .rejected(Rejection(fault: .message, reason: verdict.reason))
     }
 
     private static func consequence(of verdict: ProviderVerdict, _ origin: AnswerOrigin?) -> LaneConsequence? {

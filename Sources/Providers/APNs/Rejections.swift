@@ -23,6 +23,11 @@ enum APNsRejections {
     /// New provider tokens must be 20 minutes apart. A refusal means that we were too fast, or that APNs erred.
     static let tokenUpdatesFloor: Duration = .seconds(60)
 
+    /// The wait of a push whose credential is refused while other pushes are accepted.
+    static let refusedPause: Duration = .seconds(15)
+    /// "The specified action is not allowed." The push or the account is at fault, depending on the answers to others.
+    static let forbidden = "Forbidden"
+
     static let rows: [APNsReasonRow] = [
         // The sender's own values, which validation checks. No other push suffers.
         refused(400, "BadCollapseId", .message),
@@ -58,8 +63,8 @@ enum APNsRejections {
         waits(400, "MissingTopic", .credentialRefused, alarm: .credential),
         waits(403, "BadCertificate", .credentialRefused, connection: .close, alarm: .credential),
         waits(403, "BadCertificateEnvironment", .credentialRefused, connection: .close, alarm: .credential),
-        // A revoked key, or an account in trouble.
-        waits(403, "Forbidden", .credentialRefused, connection: .close, alarm: .credential),
+        // A revoked key, an account in trouble, or a push that is not allowed.
+        waits(403, forbidden, .credentialRefused, connection: .close, alarm: .credential),
         // A wrong signature, key id or team.
         waits(403, "InvalidProviderToken", .credentialRefused, connection: .close, alarm: .credential),
         waits(403, "MissingProviderToken", .credentialRefused, connection: .close, alarm: .ourRequest),

@@ -10,11 +10,11 @@ extension FCMProvider {
             let verdict = FCMResponse.classify(
                 status: Int(response.status), body: bytes.span.extracting(response.body.range),
                 retryAfter: bytes.span.extracting(response.retryAfter.range), now: context.now)
-            if Self.saysNotFound(response, verdict) {
-                answers.notFoundCount += 1
+            if case .deferred(_, .credentialRefused) = verdict.outcome {
+                answers.refusedCount += 1
                 if context.laneIsProven {
                     if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
-                    answers.add(response, .deferred(after: Self.notFoundPause, .providerBusy))
+                    answers.add(response, .deferred(after: Self.refusedPause, .providerBusy))
                     continue
                 }
             }
@@ -25,13 +25,9 @@ extension FCMProvider {
         return answers
     }
 
-    /// True for a 404 that may mean the project: it, or something that the push names, was not found. A project that
-    /// accepts other pushes exists, so then this push alone is deferred.
-    private static func saysNotFound(_ response: ProviderResponse, _ verdict: ProviderVerdict) -> Bool {
-        if response.status == 404, case .deferred(_, .credentialRefused) = verdict.outcome { true } else { false }
-    }
-
-    private static let notFoundPause: Duration = .seconds(60)
+    /// The wait of a push that is refused while others are accepted: the project exists, and the account may send.
+    /// Something that the push names was not found, or one of Google's servers does not know the account's role yet.
+    private static let refusedPause: Duration = .seconds(60)
 
     /// FCM's refusals concern the access token or the account, never a connection or a topic.
     private static func consequence(of verdict: ProviderVerdict, _ origin: AnswerOrigin?) -> LaneConsequence? {

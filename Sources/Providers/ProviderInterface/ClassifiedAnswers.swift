@@ -33,12 +33,15 @@ package struct ProviderResponse: Sendable {
 /// The circumstances in which responses are classified.
 package struct AnswerContext: Sendable {
     package let pushType: PushType
-    /// The provider accepted a push with the lane's credential: in this delivery, or a short time ago.
+    /// The provider accepted a push with the lane's credential: in this delivery, or a short time ago. Then an answer
+    /// that refuses the credential is about its push, and does not block the lane.
     package let laneIsProven: Bool
+    /// An earlier attempt at these pushes was answered, too.
+    package let wereTried: Bool
     package let now: WallInstant
 
-    package init(pushType: PushType, laneIsProven: Bool, now: WallInstant) {
-        (self.pushType, self.laneIsProven, self.now) = (pushType, laneIsProven, now)
+    package init(pushType: PushType, laneIsProven: Bool, wereTried: Bool, now: WallInstant) {
+        (self.pushType, self.laneIsProven, self.wereTried, self.now) = (pushType, laneIsProven, wereTried, now)
     }
 }
 
@@ -75,8 +78,8 @@ package struct ClassifiedAnswers: Sendable {
     package private(set) var entries: [Entry] = []
     /// Each consequence once, however many responses call for it.
     package private(set) var consequences: [LaneConsequence] = []
-    /// The number of responses that say that the credential's own account was not found. Many in a row end its proof.
-    package var notFoundCount = 0
+    /// The number of responses that refuse the lane's credential. Many in a row end its proof.
+    package var refusedCount = 0
 
     package init() {}
 
