@@ -17,8 +17,8 @@ package struct PresentedToken: Sendable {
     package init() {}
 
     /// Returns the next step. The caller must end a requested renewal with `adopt` or `renewalFailed`.
-    package mutating func next(now: WallInstant) -> ProviderTokenCache.Next {
-        let next = cache.next(now: now)
+    package mutating func next(now: MonotonicInstant, wall: WallInstant) -> ProviderTokenCache.Next {
+        let next = cache.next(now: now, wall: wall)
         switch next {
         case .use(let token), .useAndRenew(let token, _):
             if authorization == nil { present(token) }
@@ -30,8 +30,8 @@ package struct PresentedToken: Sendable {
     }
 
     /// Takes the token of a renewal. It may be another process's, or the same as before.
-    package mutating func adopt(_ token: ProviderToken) {
-        cache.adopt(token)
+    package mutating func adopt(_ token: ProviderToken, now: MonotonicInstant) {
+        cache.adopt(token, now: now)
         if token != self.token {
             self.token = token
             tokenSince = generation + 1
@@ -39,13 +39,15 @@ package struct PresentedToken: Sendable {
         }
     }
 
-    package mutating func renewalFailed(now: WallInstant) { cache.renewalFailed(now: now) }
+    package mutating func renewalFailed(now: MonotonicInstant) { cache.renewalFailed(now: now) }
 
-    /// Records that requests of that generation were answered with `ExpiredProviderToken`; true: the token was young,
-    /// and a clock is wrong. The many late answers to a token replaced meanwhile are ignored.
-    package mutating func refusedAsExpired(_ refused: UInt64, now: WallInstant) -> Bool {
-        guard let token, refused >= tokenSince else { return false }
-        return cache.refusedAsExpired(token, now: now)
+    /// Records that requests of that generation were answered with `ExpiredProviderToken`. The many late answers to a
+    /// token replaced meanwhile are ignored.
+    package mutating func refusedAsExpired(
+        _ refused: UInt64, now: MonotonicInstant, wall: WallInstant
+    ) -> ProviderTokenCache.Refusal {
+        guard let token, refused >= tokenSince else { return .known }
+        return cache.refusedAsExpired(token, now: now, wall: wall)
     }
 
     /// Gives the same token a new generation, because connections that carried it so far are unusable.

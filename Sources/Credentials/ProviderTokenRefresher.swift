@@ -27,20 +27,24 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
 
     /// Returns when there is a token to use, or when the attempt to get one is over.
     package func freshen() async {
-        switch presented.withLock({ $0.next(now: Clocks.wallNow()) }) {
+        switch presented.withLock({ $0.next(now: Clocks.monotonicNow(), wall: Clocks.wallNow()) }) {
         case .use, .wait: return
         case .useAndRenew(_, let staleBefore), .renew(let staleBefore): await renew(staleBefore: staleBefore)
         }
     }
 
     /// Records that requests with the authorization of that generation were answered with `ExpiredProviderToken`.
-    package func refusedAsExpired(_ generation: UInt64) async {
-        if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
+    package func refusedAsExpired(_ generation: UInt64) async -> ProviderTokenCache.Refusal {
+        let refusal = presented.withLock {
+            $0.refusedAsExpired(generation, now: Clocks.monotonicNow(), wall: Clocks.wallNow())
+        }
+        if refusal == .toRenew(isYoung: true) {
             log.error(
                 "\(source.provider) rejects a new provider token as expired: check this machine's clock",
                 metadata: ["key": "\(source.keyID)"])
         }
         await freshen()
+        return refusal
     }
 
     /// Records that the open connections are unusable with this token, because another key bound them first.
@@ -53,9 +57,10 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
             }
             guard let sealed else { throw VaultError.sealingFailed }
             let text = try vault.open(sealed.sealed, purpose: purpose)
-            presented.withLock { $0.adopt(ProviderToken(text: text, issuedAt: sealed.issuedAt)) }
+            let token = ProviderToken(text: text, issuedAt: sealed.issuedAt)
+            presented.withLock { $0.adopt(token, now: Clocks.monotonicNow()) }
         } catch {
-            presented.withLock { $0.renewalFailed(now: Clocks.wallNow()) }
+            presented.withLock { $0.renewalFailed(now: Clocks.monotonicNow()) }
             log.warning(
                 "A provider token could not be renewed; trying again",
                 metadata: ["key": "\(source.keyID)", "fault": "\(error)"])

@@ -30,7 +30,7 @@ package enum LaneCause: String, Equatable, Sendable {
 ///
 /// sends → (blocked, refused, credential not usable) → waits → (recovered, usable) → sends
 ///
-/// After a refused credential the lane sends one push at a time, until one is accepted (`LaneThrottle`).
+/// After a refused or suspected credential the lane sends one push at a time, until one is accepted (`LaneThrottle`).
 package struct LaneHealth: Sendable {
     /// Something that was found out about the lane.
     package enum Event: Equatable, Sendable {
@@ -40,6 +40,8 @@ package struct LaneHealth: Sendable {
         case recovered
         /// The provider refused the credential. The transport reports each refusal once.
         case credentialRefused(reason: String)
+        /// The provider refused the credential once, and it may be good. The transport tries other connections.
+        case credentialSuspected(reason: String)
         /// The provider refused the route's topic to this credential.
         case topicRefused(ServiceRoute, for: Duration)
         /// The route was resolved to this lane, and something is missing.
@@ -137,6 +139,10 @@ package struct LaneHealth: Sendable {
             refusal = Wait(.credentialRefused, reason: reason, since: now)
             throttle.suspect(now)
             return .announceRefusal(reason: reason)
+        case .credentialSuspected(let reason):
+            // Nothing was accepted since the last refusal, so the next try has to wait.
+            if throttle.isSuspected { return note(.credentialRefused(reason: reason), now) }
+            throttle.suspect(now)
         case .topicRefused(let route, let length):
             // Every push of the route in flight gets the same answer.
             guard !refusesTopic(of: route) else { return nil }

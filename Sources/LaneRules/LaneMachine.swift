@@ -51,6 +51,8 @@ package struct LaneMachine: Sendable {
         case draining(ConnectionID, refused: Bool)
         case closed(ConnectionID, failure: LaneCause?)
         case credentialRefused
+        /// An answer refused a credential that may be good: other connections try it.
+        case credentialSuspected
         case warmUp
         /// The cause of a failure was mended: dial at once.
         case retry
@@ -137,6 +139,7 @@ extension LaneMachine {
             change(id) { $0.stage = .draining }
             return refused ? credentialRefused(now, entropy) : []
         case .credentialRefused: return credentialRefused(now, entropy)
+        case .credentialSuspected: return retireRefused()
         case .closed(let id, let failure): return closed(id, failure, now, entropy)
         case .warmUp: keepsWarm = true
         case .retry: breaker.allowNow()
@@ -178,9 +181,13 @@ extension LaneMachine {
     /// Blocks the lane and retires all its connections, because they use the same credential. Blocking first prevents a
     /// dial in between.
     private mutating func credentialRefused(_ now: MonotonicInstant, _ entropy: UInt64) -> [Action] {
+        let isNewBlock = breaker.failed(.credentialRefused, now: now, entropy: entropy)
+        return (isNewBlock ? [.block(.credentialRefused)] : []) + retireRefused()
+    }
+
+    private mutating func retireRefused() -> [Action] {
         refusedUpTo = dials
         var actions: [Action] = []
-        if breaker.failed(.credentialRefused, now: now, entropy: entropy) { actions.append(.block(.credentialRefused)) }
         for place in connections.indices {
             connections[place].isRefused = true
             if connections[place].stage == .draining { continue }

@@ -73,7 +73,7 @@ package struct LaneThrottle: Equatable, Sendable {
     /// nil: the breaker is closed, or half-open only because of a refused credential.
     package private(set) var opening: Opening?
     /// The credential was refused, and no accepted push since shows that it is accepted. The breaker stays half-open.
-    private var isSuspected = false
+    package private(set) var isSuspected = false
 
     private struct Taken: Equatable, Sendable {
         let message: MessageID

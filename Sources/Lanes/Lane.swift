@@ -94,6 +94,14 @@ package actor Lane: PinnedActor {
         enter { $0.refuseCredential(reason, connection) }
     }
 
+    /// Retires every connection after an answer that refused a provider token which may be good. Others are dialled.
+    ///
+    /// Requests in flight run to their answers. The lane is not blocked: its owner submits one request at a time, until
+    /// an answer shows that the token is accepted. A refusal on a connection that was open at an earlier one is ignored.
+    package nonisolated func suspectCredential(reason: String, receivedOn connection: ConnectionID) {
+        enter { $0.suspectCredential(reason, connection) }
+    }
+
     /// Makes a blocked lane dial at once, because a credential or certificate was corrected. It reports that it can
     /// send when a connection has proved itself.
     package nonisolated func retry() { enter { $0.decide(.retry) } }

@@ -332,6 +332,13 @@ extension LaneCore {
         hook()
     }
 
+    func suspectCredential(_ reason: String, _ id: ConnectionID) {
+        guard machine.isNew(refusalOn: id) else { return }
+        note(.credentialSuspected(reason: reason))
+        decide(.credentialSuspected)
+        hook()
+    }
+
     func refuseCredential(_ reason: String, _ id: ConnectionID?) {
         guard machine.isNew(refusalOn: id) else { return }
         note(.credentialRefused(reason: reason))

@@ -96,6 +96,8 @@ package enum LaneEvent: Sendable, Equatable {
     case goAway(reason: String?)
     /// The peer refused our certificate or key, by GOAWAY or in an answer. Dialling again would not help.
     case credentialRefused(reason: String)
+    /// The peer refused our provider token in an answer, and other connections try it again.
+    case credentialSuspected(reason: String)
     /// An open connection broke; the result of requests in flight on it is unknown.
     case connectionLost(TransportFault, detail: String)
     case recovered

@@ -13,17 +13,24 @@ extension Dispatcher {
     ) {
         let place = lanes.place(of: key)
         if let action = lanes[place].health.note(event, now) { actions.append(.lane(key, action)) }
+        // The transport is not blocked, but only one push at a time may try the credential.
+        if case .credentialSuspected = event { withdrawAll(from: key, &actions) }
     }
 
-    /// Applies a provider's answers to their lane's circuit breaker. If it opens, pushes without a stream come back.
-    /// That costs no attempt and frees the process's bounds for other lanes (P7).
+    /// Takes back all pushes of a lane that have no stream. That costs no attempt.
+    private func withdrawAll(from key: LaneKey, _ actions: inout [DispatchAction]) {
+        for state in runs.states where state.lane == key { actions.append(.withdraw(state.name, key)) }
+    }
+
+    /// Applies a provider's answers to their lane's circuit breaker. If it opens, pushes without a stream come back,
+    /// which frees the process's bounds for other lanes (P7).
     mutating func apply(_ lease: AnsweredLease, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard let place = runs.place(of: lease.name), let key = runs.states[place].lane else { return }
         let answers = LaneAnswers(accepted: lease.accepted.count, others: lease.others)
         let (lane, message) = (lanes.place(of: key), runs.states[place].run.parcel.message)
         let (leasedAt, entropy) = (runs.states[place].run.leasedAtMonotonic, runs.states[place].run.entropy)
         guard lanes[lane].health.record(answers, of: message, leasedAt: leasedAt, now, entropy: entropy) else { return }
-        for state in runs.states where state.lane == key { actions.append(.withdraw(state.name, key)) }
+        withdrawAll(from: key, &actions)
     }
 
     /// Applies what time changed, and reports what people are to be told.

@@ -47,10 +47,10 @@ struct AnswerReadingTests {
         #expect(reading.others.isEmpty && reading.consequences.isEmpty)
     }
 
-    @Test("identify the expired provider token by its generation")
+    @Test("identify the expired provider token by its generation and connection")
     func expiredToken() {
         let reading = reading(403, "ExpiredProviderToken")
-        #expect(reading.consequences.contains(.providerTokenExpired(generation: 3)))
+        #expect(reading.consequences.contains(.providerTokenExpired(generation: 3, ConnectionID(7))))
         #expect(reading.others.map(\.outcome) == [.deferred(after: nil, .providerTokenExpired)])
     }
 

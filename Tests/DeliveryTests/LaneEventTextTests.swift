@@ -8,7 +8,8 @@ struct LaneEventTextTests {
     static let events: [LaneEvent] = [
         .connected, .dialFailed(.unreachable, detail: "name not known"), .dialFailed(.deadlinePassed, detail: ""),
         .tlsRefused(detail: "certificate unknown"), .goAway(reason: nil), .goAway(reason: "Shutdown"),
-        .credentialRefused(reason: "BadCertificate"), .connectionLost(.protocolViolation, detail: "frame too long"),
+        .credentialRefused(reason: "BadCertificate"), .credentialSuspected(reason: "ExpiredProviderToken"),
+        .connectionLost(.protocolViolation, detail: "frame too long"),
         .recovered,
     ]
 

@@ -172,7 +172,7 @@ private struct NoCredentials: LaneCredentials {
 
     func credential(for route: ReadyRoute) async -> CredentialStatus { .missing }
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
-    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {}
+    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool { false }
     func needsNewConnections(_ credential: CredentialID) async {}
     func slug(of app: AppID) async -> String { "garden" }
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }

@@ -33,6 +33,22 @@ struct LanePoolTests {
         loop.stop()
     }
 
+    @Test("reads refusals and suspicions for the lane's health, and other events for the log")
+    func findings() async throws {
+        let loop = try ReactorLoop(name: "lane")
+        let pool = OneCredential(CredentialID(1)).pool(on: loop)
+        _ = await pool.resolve(route)
+        func finding(_ event: LaneEvent) -> LaneHealth.Event? {
+            pool.read(LaneReport(key: LaneKey(CredentialID(1)), lane: 1, kind: .noted(event)))
+        }
+        #expect(finding(.credentialRefused(reason: "Forbidden")) == .credentialRefused(reason: "Forbidden"))
+        let reason = "ExpiredProviderToken"
+        #expect(finding(.credentialSuspected(reason: reason)) == .credentialSuspected(reason: reason))
+        #expect(finding(.connected) == nil)
+        await pool.drain()
+        loop.stop()
+    }
+
     @Test("drops reports of a lane that is not open")
     func dropped() async throws {
         let loop = try ReactorLoop(name: "lane")
@@ -72,7 +88,7 @@ private struct OneCredential: LaneCredentials {
     }
 
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
-    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {}
+    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool { false }
     func needsNewConnections(_ credential: CredentialID) async {}
     func slug(of app: AppID) async -> String { "news" }
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }

@@ -35,9 +35,8 @@ extension Journeys {
             .alone("4d", 403, "MissingProviderToken", .refused),
             .alone("4f", 403, "BadEnvironmentKeyIdInToken", .refused),
             .alone("50", 403, "BadEnvironmentKeyInToken", .refused),
-            // The token is young: no other may be signed with this key yet.
-            .alone(
-                "0c", 403, "ExpiredProviderToken", .waitsForCredential("provider_token_expired", tried: true, after: 1)),
+            // The token is young: no other may be signed with this key yet, so it is tried again.
+            .alone("0c", 403, "ExpiredProviderToken", .comesAgain("provider_token_expired", after: 1)),
             .alone("4e", 403, "UnrelatedKeyIdInToken", .comesAgain("provider_token_expired", after: 1)),
             .alone("0f", 429, "TooManyProviderTokenUpdates", .comesAgain("provider_throttled", after: 60)),
 
@@ -107,5 +106,5 @@ extension ReasonRow {
 }
 
 extension ReasonRow.Sequel {
-    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false, after: 15)
+    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", after: 15)
 }

@@ -34,7 +34,7 @@ extension Journeys {
             .about("INVALID_PAYLOAD", "INVALID_ARGUMENT", .ends("rejected")),
             .scripted(400, "OUT_OF_RANGE", .ends("rejected")),
             .alone("UNAUTHENTICATED", "UNAUTHENTICATED", .comesAgain("provider_token_expired", after: 1)),
-            // An account that nobody has ever sent with may have no role, and its project may not exist. Where others are
+            // An account that nobody has ever sent with may have no role, and its project may not exist. If others are
             // accepted, the push is at fault.
             .alone("PERMISSION_DENIED", "PERMISSION_DENIED", .refused, beside: .nobody),
             .about("PERMISSION_DENIED", "PERMISSION_DENIED", .comesAgain("provider_busy", after: 60)),
@@ -146,5 +146,5 @@ extension ReasonRow {
 }
 
 extension ReasonRow.Sequel {
-    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false, after: 15)
+    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", after: 15)
 }

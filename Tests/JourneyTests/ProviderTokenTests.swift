@@ -49,6 +49,30 @@ extension Journeys {
             }
         }
 
+        @Test("stays in use on a new connection if APNs refuses it while no other may be signed")
+        func strayRefusal() async throws {
+            try await World.within(settings: ["CONNECTIONS_PER_LANE": "1"]) { world in
+                let devices = [Device](.live, 1)
+                let gateway = try await world.gateway()
+                try await world.fill(.garden, devices, through: gateway)
+                let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(first.terminalCounts == ["accepted": 1])
+                let refusal = ScriptedAnswer(status: 403, reason: "ExpiredProviderToken")
+                await world.production.simulator.follow(
+                    SimulatorScript(faults: [ScriptedFault(.answer(refusal), at: 1, every: 1, times: 1)]))
+                let second = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(second.addsUp && second.terminalCounts == ["accepted": 1], "\(second)")
+
+                let pushes = await world.production.simulator.received(devices[0].deviceToken)
+                try #require(pushes.map(\.reason) == [nil, "ExpiredProviderToken", nil])
+                #expect(pushes[0].connection == pushes[1].connection && pushes[2].connection != pushes[1].connection)
+                #expect(Set(pushes.map(\.providerToken)).count == 1, "no other token is signed")
+                let blocks = try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") }
+                #expect(blocks == 0)
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("stays the same for all processes with its key, and so does the next after it expires")
         func shared() async throws {
             // Each process has one connection, so that the sender of a push is known. Small parcels keep the first gateway

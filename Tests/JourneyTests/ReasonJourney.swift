@@ -70,11 +70,10 @@ struct ReasonJourney: Sendable {
         let neighbours = row.neighbours == .healthy ? healthy(app, family: number) : []
         try await fill(app, [(row.installation, token)] + neighbours)
         let message = try await gateway.broadcast(app)
-        if case .waitsForCredential(let cause, let tried, _) = row.sequel {
+        if case .waitsForCredential(let cause, _) = row.sequel {
             try await eventually("\(row) to wait") {
                 let pushHistory = try await gateway.pushHistory(of: row.installation, message, app)
-                return pushHistory.state == "waiting" && pushHistory.reason == cause
-                    && pushHistory.attempts == (tried ? 1 : 0)
+                return pushHistory.state == "waiting" && pushHistory.reason == cause && pushHistory.attempts == 0
             }
             #expect(await requests(token).count == 1, "\(row): a refused credential is not used again and again")
             #expect(try await gateway.account(message, of: app).state != "finished", "\(row)")

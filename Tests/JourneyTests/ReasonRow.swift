@@ -19,8 +19,8 @@ struct ReasonRow: Sendable, CustomStringConvertible {
         /// and accepted.
         case comesAgain(String, after: Int)
         /// The push waits for this cause until another credential is submitted, and is then accepted. It is deferred by
-        /// this many seconds at a time. `tried`: the rejected attempt counts.
-        case waitsForCredential(String, tried: Bool, after: Int)
+        /// this many seconds at a time. The rejected attempt does not count.
+        case waitsForCredential(String, after: Int)
     }
 
     /// The row of the provider's table; nil if it is in no table and its status decides.
@@ -98,11 +98,11 @@ extension ReasonRow {
         let begins = DeviceHistory.Step("message_accepted")
         switch sequel {
         case .ends(let state, _): return [begins, DeviceHistory.Step(state, reason, attempts: 1)]
-        case .comesAgain(let cause, _), .waitsForCredential(let cause, tried: true, _):
+        case .comesAgain(let cause, _):
             return [
                 begins, DeviceHistory.Step("goes_on", cause, attempts: 1), DeviceHistory.Step("accepted", attempts: 2),
             ]
-        case .waitsForCredential(_, tried: false, _): return [begins, DeviceHistory.Step("accepted", attempts: 1)]
+        case .waitsForCredential: return [begins, DeviceHistory.Step("accepted", attempts: 1)]
         }
     }
 
@@ -110,7 +110,7 @@ extension ReasonRow {
     var wait: (cause: String, lengths: ClosedRange<Duration>)? {
         switch sequel {
         case .ends: nil
-        case .comesAgain(let cause, let seconds), .waitsForCredential(let cause, _, let seconds):
+        case .comesAgain(let cause, let seconds), .waitsForCredential(let cause, let seconds):
             // Retries are spread over a quarter more, and end on whole seconds.
             (cause, .seconds(seconds) ... .seconds((seconds * 5 + 3) / 4))
         }

@@ -72,7 +72,12 @@ extension Journeys {
                 try await eventually("the expired token to be refused") {
                     await peer.summary().refused("ExpiredProviderToken") > 0
                 }
-                // A push that cannot be sent without a token returns to the queue after ten seconds.
+                try await eventually("the lane's block") {
+                    try await world.database { pool in
+                        let refused = "SELECT count(*) FROM lane_blocks WHERE reason = 'ExpiredProviderToken'"
+                        return try await pool.number(refused) == 1
+                    }
+                }
                 try await eventually("the pushes to be back in the queue") {
                     try await world.database {
                         try await $0.number("SELECT count(*) FROM parcels WHERE state = 2") == 0

@@ -160,6 +160,31 @@ struct LaneHealthTests {
         #expect(bench.may() == .may(.max), "the breaker was half-open for long enough")
     }
 
+    @Test("tries a suspected credential with one push at a time, without an announcement")
+    func suspectedOnce() {
+        var bench = HealthBench()
+        #expect(bench.note(.credentialSuspected(reason: "ExpiredProviderToken")) == nil)
+        #expect(bench.health.wait == nil && bench.admit(40) == 1 && bench.may() == .may(0))
+        bench.answer(accepted: 1)
+        #expect(bench.may() == .may(8))
+        // The next suspicion is a first one again.
+        #expect(bench.note(.credentialSuspected(reason: "ExpiredProviderToken")) == nil)
+        #expect(bench.may() == .may(1))
+    }
+
+    @Test("takes a suspected credential for refused if nothing is accepted until the next refusal")
+    func suspectedAgain() {
+        var bench = HealthBench()
+        bench.note(.credentialSuspected(reason: "ExpiredProviderToken"))
+        bench.pass(LaneThrottle.memory)
+        let refused = bench.note(.credentialSuspected(reason: "ExpiredProviderToken"))
+        #expect(refused == .announceRefusal(reason: "ExpiredProviderToken"))
+        #expect(bench.may() == .mayNot(.credentialRefused, until: nil))
+        #expect(bench.health.wait?.cause == .credentialRefused)
+        #expect(bench.note(.usable(HealthBench.route)) == .retry)
+        #expect(bench.may() == .may(1))
+    }
+
     @Test("keeps its breaker closed to one throttle signal while a push tries the credential")
     func throttledTry() {
         var bench = HealthBench()

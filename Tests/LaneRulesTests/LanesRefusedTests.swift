@@ -106,6 +106,21 @@ struct RefusedAnswerTests {
         #expect(!world.machine.isNew(refusalOn: id))
     }
 
+    @Test("retires its connections and dials at once if the credential is only suspected")
+    func suspected() {
+        var world = working()
+        let before = world.dialled
+        world.report(.credentialSuspected)
+        #expect(world.retired == before && world.blocks.isEmpty && world.machine.canSend)
+        #expect(!world.machine.isNew(refusalOn: before[0]), "a late answer is about an old connection")
+        world.demand()
+        world.pass(.seconds(1))
+        #expect(world.dialled.count == before.count + 1)
+        if let id = world.dialled.last { #expect(world.machine.isNew(refusalOn: id)) }
+        for id in before { world.report(.closed(id, failure: .unreachable)) }
+        #expect(world.machine.breaker.failures == 0)
+    }
+
     @Test("retires its other connections if a GOAWAY on one refuses the credential")
     func goAway() {
         var world = working()

@@ -52,6 +52,16 @@ struct DispatcherHealthTests {
         #expect(bench.dispatcher.admit(CutID(1), [demand], now: bench.now) == [DispatcherBench.lane])
     }
 
+    @Test("takes pushes without a stream back when their lane's credential is suspected")
+    func suspectedCredential() {
+        var bench = DispatcherBench()
+        bench.lease(Self.parcel(1, members: 3))
+        let elsewhere = bench.report(.lane(LaneKey(CredentialID(2)), .credentialSuspected(reason: "expired")))
+        #expect(elsewhere.withdrawn.isEmpty)
+        let actions = bench.report(.lane(DispatcherBench.lane, .credentialSuspected(reason: "expired")))
+        #expect(actions.withdrawn == [DispatcherBench.name])
+    }
+
     @Test("waits while a credential is refused, then tries it with one push")
     func refusedCredential() throws {
         var settings = DispatcherBench.settings

@@ -143,12 +143,13 @@ package actor LaneCredentialCache: LaneCredentials {
         forget()
     }
 
-    package func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {
+    package func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool {
         switch opened[credential]?.tokenSource {
-        case .providerToken(let token): await token.refusedAsExpired(generation)
+        case .providerToken(let token): return await token.refusedAsExpired(generation) == .kept
         case .accessToken(let token): token.refused(generation, arrived: tokenArrived)
         case .certificate, nil: break
         }
+        return false
     }
 
     package func report(outages: [LaneOutage]) async -> Bool {

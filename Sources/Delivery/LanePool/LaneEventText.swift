@@ -12,6 +12,7 @@ extension LaneEvent {
         case .tlsRefused: "TLS handshake with the provider failed"
         case .goAway: "Provider is closing a connection"
         case .credentialRefused: "The provider refuses a lane's credential"
+        case .credentialSuspected: "The provider refused a young provider token: trying it again on a new connection"
         case .connectionLost: "A connection to the provider was lost"
         case .recovered: "A lane can send again"
         }
@@ -25,7 +26,7 @@ extension LaneEvent {
             detail.isEmpty ? fault.text : "\(fault.text): \(detail)"
         case .tlsRefused(let detail): detail
         case .goAway(let reason): reason ?? ""
-        case .credentialRefused(let reason): reason
+        case .credentialRefused(let reason), .credentialSuspected(let reason): reason
         }
     }
 
@@ -39,7 +40,7 @@ extension LaneEvent {
         switch self {
         case .tlsRefused: .tlsRefused
         case .credentialRefused: .credentialRefused
-        case .connected, .dialFailed, .goAway, .connectionLost, .recovered: .unreachable
+        case .connected, .dialFailed, .goAway, .credentialSuspected, .connectionLost, .recovered: .unreachable
         }
     }
 }

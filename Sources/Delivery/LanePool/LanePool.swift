@@ -36,8 +36,9 @@ package protocol LaneCredentials: Sendable {
     func credential(for route: ReadyRoute) async -> CredentialStatus
     /// Announces a refused credential to the other processes, so that none tries it again before `pause` is over.
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
-    /// Records that the provider refused that generation of the credential's provider token as too old.
-    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async
+    /// Records that the provider refused that generation of the credential's provider token as too old. Returns true if
+    /// the token stays in use, because no other may be signed yet.
+    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool
     /// Records that connections opened before now are useless to this credential.
     func needsNewConnections(_ credential: CredentialID) async
     func slug(of app: AppID) async -> String
@@ -153,14 +154,17 @@ package actor LanePool {
     ) -> LaneHealth.Event? {
         let lane = opened(key)?.lane
         switch consequence {
-        case .providerTokenExpired(let generation):
+        case .providerTokenExpired(let generation, let connection):
             Task {
-                await credentials.providerTokenExpired(key.credential, generation: generation)
-                lane?.replaceConnections()
+                if await credentials.providerTokenExpired(key.credential, generation: generation) {
+                    lane?.suspectCredential(reason: ProviderTokenCache.refusalReason, receivedOn: connection)
+                } else {
+                    lane?.replaceConnections()
+                }
             }
         case .accessTokenRefused(let generation):
             // The next access token goes over the same connections.
-            Task { await credentials.providerTokenExpired(key.credential, generation: generation) }
+            Task { _ = await credentials.providerTokenExpired(key.credential, generation: generation) }
         case .connectionEnds(let connection): lane?.retire(connection)
         case .connectionsUnfit:
             Task {
@@ -217,6 +221,7 @@ extension LanePool {
             let text = event.text
             log.notice(
                 "\(event.sentence)", metadata: metadata(of: report.key, text.isEmpty ? [:] : ["event": "\(text)"]))
+            if case .credentialSuspected(let reason) = event { return .credentialSuspected(reason: reason) }
             return nil
         }
     }

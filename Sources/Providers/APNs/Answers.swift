@@ -53,7 +53,8 @@ extension APNsProvider {
         switch verdict.outcome {
         case .deferred(_, .providerTokenExpired):
             guard verdict.alarm == .clock else { return .connectionsUnfit }
-            return origin?.authorization.map { .providerTokenExpired(generation: $0) }
+            guard let origin, let generation = origin.authorization else { return nil }
+            return .providerTokenExpired(generation: generation, origin.connection)
         // A topic that the credential does not cover is no fault of the lane: other topics go on.
         case .deferred(_, .credentialRefused) where verdict.connection != .close: return .topicRefused
         case .deferred(_, .credentialRefused): return .credentialRefused(reason: verdict.reason, origin?.connection)

@@ -53,8 +53,8 @@ package enum AnswerMeaning: Equatable, Sendable {
 
 /// The meaning of an answer for the lane, beside its meaning for the push.
 package enum LaneConsequence: Equatable, Sendable {
-    /// The provider token of that generation was too old. Connections that carried it are useless now.
-    case providerTokenExpired(generation: UInt64)
+    /// The provider called the provider token of that generation too old. Connections that carried it are useless now.
+    case providerTokenExpired(generation: UInt64, ConnectionID)
     /// The provider no longer takes the access token of that generation. The connections stay usable.
     case accessTokenRefused(generation: UInt64)
     /// The token is good, but another key bound these connections.

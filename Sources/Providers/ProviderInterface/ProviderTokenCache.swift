@@ -5,6 +5,9 @@ import Basis
 /// The times are APNs', the only provider with such tokens. It takes a token for 60 minutes after its `iat`, and no new
 /// one within 20 minutes of the last. All processes share one token per key in the database. So "renew" means: take one
 /// from there that is young enough, else sign.
+///
+/// A token's age counts on the machine's clock, as APNs reads it. All waits count on the monotonic clock, so that none
+/// depends on a clock that is set.
 package struct ProviderTokenCache: Equatable, Sendable {
     /// From this age on the next token is fetched, while this one is still used.
     package static let renewalAge: Duration = .seconds(50 * 60)
@@ -17,6 +20,8 @@ package struct ProviderTokenCache: Equatable, Sendable {
     package static let clockSkewMax: Duration = .seconds(59 * 60)
     /// The pause after a renewal that failed.
     package static let failurePause: Duration = .seconds(5)
+    /// APNs' reason for a token that it takes for too old, or too new.
+    package static let refusalReason = "ExpiredProviderToken"
 
     package enum Next: Equatable, Sendable {
         case use(ProviderToken)
@@ -25,66 +30,88 @@ package struct ProviderTokenCache: Equatable, Sendable {
         /// There is no usable token until one issued after `staleBefore` is fetched.
         case renew(staleBefore: WallInstant)
         /// There is no usable token, and nothing to do before this instant; nil while a renewal is under way.
-        case wait(until: WallInstant?)
+        case wait(until: MonotonicInstant?)
+    }
+
+    package enum Refusal: Equatable, Sendable {
+        /// Another token is in use already, or on its way: the push is simply sent again.
+        case known
+        /// The token is not used any more; `next` asks for another. `isYoung`: it was not old by our clock. That clock
+        /// is wrong, here or where the token was signed, and an operator should look at it.
+        case toRenew(isYoung: Bool)
+        /// The token is too young to be replaced, so it stays in use until it may be. At times APNs refuses a good
+        /// token. If it goes on, a clock is wrong.
+        case kept
     }
 
     private var current: ProviderToken?
-    /// APNs called the current token too old, whatever its age by our clock.
-    private var isRefused = false
+    /// When the current token arrived here.
+    private var adoptedAt = MonotonicInstant(nanoseconds: .min)
+    /// The latest refusal of the current token; nil: APNs did not refuse it.
+    private var refusal: Refusal?
     /// A renewal is under way; there is one at a time.
     private var isRenewing = false
-    private var pausedUntil: WallInstant?
+    private var pausedUntil: MonotonicInstant?
 
     package init() {}
 
     /// Returns the next step, before each batch. The caller must end a requested renewal with `adopt` or
     /// `renewalFailed`.
-    package mutating func next(now: WallInstant) -> Next {
-        guard let token = current else { return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil) }
-        let age = now - token.issuedAt
-        if isRefused {
-            let earliest = token.issuedAt + Self.renewalsApartMin
-            // An issue time ahead of our clock must not keep us waiting longer than the rule itself would.
-            let until = min(earliest, now + Self.renewalsApartMin)
-            return now < until ? .wait(until: until) : renewal(staleBefore: token.issuedAt, now, elseUse: nil)
+    package mutating func next(now: MonotonicInstant, wall: WallInstant) -> Next {
+        let youngSince = wall - Self.renewalAge
+        guard let token = current else { return renewal(staleBefore: youngSince, now, elseUse: nil) }
+        let age = wall - token.issuedAt
+        switch refusal {
+        case .toRenew: return renewal(staleBefore: token.issuedAt, now, elseUse: nil)
+        case .kept where mayBeReplaced(token, now, wall):
+            return renewal(staleBefore: token.issuedAt, now, elseUse: token)
+        case .kept, .known, nil: break
         }
         // A token from the far future would seem young and be handed out again: only a later one is accepted.
         if age < .zero - Self.clockSkewMax { return renewal(staleBefore: token.issuedAt, now, elseUse: nil) }
-        if age >= Self.ageMax { return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil) }
+        if age >= Self.ageMax { return renewal(staleBefore: youngSince, now, elseUse: nil) }
         if age < Self.renewalAge { return .use(token) }
-        return renewal(staleBefore: now - Self.renewalAge, now, elseUse: token)
+        return renewal(staleBefore: youngSince, now, elseUse: token)
     }
 
-    private mutating func renewal(staleBefore: WallInstant, _ now: WallInstant, elseUse token: ProviderToken?) -> Next {
+    /// Whether APNs takes another token. It does not matter how far the issue time is ahead of our clock.
+    private func mayBeReplaced(_ token: ProviderToken, _ now: MonotonicInstant, _ wall: WallInstant) -> Bool {
+        wall - token.issuedAt >= Self.renewalsApartMin || now - adoptedAt >= Self.renewalsApartMin
+    }
+
+    private mutating func renewal(
+        staleBefore: WallInstant, _ now: MonotonicInstant, elseUse token: ProviderToken?
+    ) -> Next {
         if isRenewing { return token.map { .use($0) } ?? .wait(until: nil) }
-        // A pause that ends beyond its own length means that the clock stepped back.
-        if let pausedUntil, now < pausedUntil, pausedUntil <= now + Self.failurePause {
-            return token.map { .use($0) } ?? .wait(until: pausedUntil)
-        }
+        if let pausedUntil, now < pausedUntil { return token.map { .use($0) } ?? .wait(until: pausedUntil) }
         isRenewing = true
         return token.map { .useAndRenew($0, staleBefore: staleBefore) } ?? .renew(staleBefore: staleBefore)
     }
 
     /// Takes the token of a renewal. It may be another process's.
-    package mutating func adopt(_ token: ProviderToken) {
+    package mutating func adopt(_ token: ProviderToken, now: MonotonicInstant) {
         isRenewing = false
         pausedUntil = nil
-        if token != current { isRefused = false }
-        current = token
+        guard token != current else { return }
+        (current, adoptedAt, refusal) = (token, now, nil)
     }
 
-    package mutating func renewalFailed(now: WallInstant) {
+    package mutating func renewalFailed(now: MonotonicInstant) {
         isRenewing = false
         pausedUntil = now + Self.failurePause
     }
 
-    /// Records that APNs answered `ExpiredProviderToken` to this token. Returns true if it was young by our clock.
-    /// Then the clock is wrong, here or where the token was signed, and an operator should look at it.
-    package mutating func refusedAsExpired(_ token: ProviderToken, now: WallInstant) -> Bool {
+    /// Records that APNs answered `ExpiredProviderToken` to this token.
+    package mutating func refusedAsExpired(
+        _ token: ProviderToken, now: MonotonicInstant, wall: WallInstant
+    ) -> Refusal {
         // An old connection's answer to a token that was replaced meanwhile says nothing new.
-        guard token == current else { return false }
-        isRefused = true
-        return now - token.issuedAt < Self.renewalAge
+        guard token == current else { return .known }
+        if case .toRenew = refusal { return .known }
+        let isYoung = wall - token.issuedAt < Self.renewalAge
+        let found: Refusal = mayBeReplaced(token, now, wall) ? .toRenew(isYoung: isYoung) : .kept
+        refusal = found
+        return found
     }
 }
 
