@@ -1,3 +1,4 @@
+import API
 import Basis
 import JSON
 import Model
@@ -222,6 +223,32 @@ struct ServedDeviceTests {
             try await world.refuse(.unknownDevice, "POST", consume, #"{"count": 3}"#, headers: key)
             let again = try await world.refuse(.unknownDevice, "POST", consume, #"{"count": 3}"#, headers: key)
             #expect(again.header("idempotency-replayed") == "true")
+        }
+    }
+
+    @Test("holds large lists and lookups that nobody reads within the app's budget", arguments: [true, false])
+    func unreadAnswers(isLookup: Bool) async throws {
+        var limits = GatewayLimits()
+        limits.answersInFlightBytesMax = 2 << 20
+        limits.answerBytesUsual = 1 << 20
+        try await withGateway(limits: limits) { world in
+            let devices = try await world.makeApp() + "/devices"
+            let attributes = #", "attributes": {"note": "\#(String(repeating: "x", count: 8_000))"}"#
+            for number in 1...110 {
+                let body = GatewayWorld.registration(number, attributes)
+                try await world.expect(201, "PUT", devices + "/i\(number)", body)
+            }
+            let tokens = (1...110).map { #""\#(GatewayWorld.token($0))""# }.joined(separator: ",")
+            let (method, path) = isLookup ? ("POST", devices + "/lookup") : ("GET", devices + "?limit=200")
+            let body = isLookup ? #"{"tokens": [\#(tokens)]}"# : nil
+            let stuck = try Wire(port: world.port)
+            try await stuck.send(GatewayWorld.request(method, path, body))
+            let head = try await stuck.head()
+            #expect(head.status == 200)
+            try await world.refuse(.shareUsedUp, method, path, body)
+            try await world.expect(200, "GET", devices + "?limit=1")
+            #expect(try await stuck.reply(after: head).body.count > 880_000)
+            try await eventually("room for another answer") { try await world.call(method, path, body).status == 200 }
         }
     }
 

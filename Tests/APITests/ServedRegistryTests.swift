@@ -156,6 +156,8 @@ struct ServedRegistryTests {
                     try await world.refuse(.shareUsedUp, "GET", path + remaining)
                 }
             }
+            let lookup = devices.replacing("?tag=new", with: "/lookup")
+            try await world.refuse(.shareUsedUp, "POST", lookup, #"{"token": "\#(GatewayWorld.token(1))"}"#)
             async let other = world.expect(200, "GET", others)
             try await wait(for: 3)
             isFree.finish()

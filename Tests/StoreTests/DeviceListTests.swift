@@ -117,6 +117,35 @@ struct DeviceListTests {
         }
     }
 
+    @Test("ends a page after two megabytes of devices, and goes on behind them")
+    func longDevices() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.pool.script(
+                """
+                INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, attributes)
+                SELECT app_id, route_id, provider, kind, 'a' || n, sha256(n::text::bytea),
+                    jsonb_build_object('note', repeat('x', 8000))
+                FROM registrations, generate_series(1, 600) AS n;
+                INSERT INTO registration_pulse (registration_id, registered_at)
+                SELECT id, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING
+                """)
+            var names: [String] = []
+            var counts: [Int] = []
+            var cursor: DeviceCursor?
+            repeat {
+                let page = try #require(
+                    try await world.stores.registry.devices(
+                        app: world.app, DeviceFilter(), after: cursor, limit: 1_000))
+                names += page.devices.map(\.installation)
+                counts.append(page.devices.count)
+                cursor = page.next
+            } while cursor != nil
+            #expect(counts.count > 1 && counts.allSatisfy { $0 > 0 }, "\(counts)")
+            #expect(names.count == 601 && Set(names).count == 601)
+        }
+    }
+
     @Test("rejects a malformed cursor and a cursor of a list in another order")
     func cursors() async throws {
         try await withStores { world in

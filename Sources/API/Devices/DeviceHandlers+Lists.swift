@@ -65,7 +65,7 @@ extension DeviceHandlers {
     func lookUp(_ call: Call) async throws(Problem) -> Answer {
         let request = try LookupRequest.read(call.body)
         let app = try await apps.app(of: call)
-        let found = try await translating(.reads, await registry.holders(app: app.id, of: request.readings))
+        let found = try await reads.read(of: app.id, await registry.holders(app: app.id, of: request.readings))
         return Answer(.ok, DeviceAnswer.holders(found, of: request.count, call.caller.tokenView))
     }
 

@@ -4,6 +4,10 @@ import Postgres
 extension RegistryStore {
     /// The rows that one page passes if not all of them are asked for.
     static let scanMax = 5_000
+    /// The stored bytes of devices with which a page ends before its limit. A thousand usual devices have fewer.
+    static let pageBytes = 2 << 20
+    /// The devices that are read at once. So many of the largest size are about five megabytes.
+    static let recordsMax = 250
 
     /// Returns what follows a cursor; nil: the cursor comes from a list over another index.
     package func devices(
@@ -17,13 +21,16 @@ extension RegistryStore {
         return try await translating { () throws(PostgresError) in
             let options = TransactionOptions(isReadOnly: true)
             let passed = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
-            var ids: [Int64] = []
+            // The rows that are asked for: id and place among the passed ones.
+            var asked: [(id: Int64, place: Int)] = []
             var count = 0
-            while count < passed.rowCount, ids.count < limit {
+            while count < passed.rowCount, asked.count < limit {
                 var row = passed.row(count)
-                if try row.bool() { ids.append(try row.int64()) }
+                if try row.bool() { asked.append((try row.int64(), count)) }
                 count += 1
             }
+            let devices = try await records(asked.map(\.id), app)
+            if devices.readCount < asked.count { count = asked[devices.readCount].place }
             var next: DeviceCursor?
             if count > 0, count < passed.rowCount || passed.rowCount == rowsMax {
                 var last = passed.row(count - 1)
@@ -32,19 +39,30 @@ extension RegistryStore {
                     scan: scan, id: try last.int64(), kind: try last.int16(),
                     installation: scan == .named ? try last.text() : "")
             }
-            return DevicePage(devices: try await records(ids, app), next: next)
+            return DevicePage(devices: devices.found, next: next)
         }
     }
 
-    private func records(_ ids: [Int64], _ app: AppID) async throws(PostgresError) -> [DeviceRecord] {
-        if ids.isEmpty { return [] }
-        let query = Query(DeviceListSQL.records) {
-            $0.int64("app", app.value)
-            $0.int64Array("registrations", ids)
+    /// Reads the first of these registrations, up to a number of bytes. Deleted ones count as read.
+    private func records(
+        _ ids: [Int64], _ app: AppID
+    ) async throws(PostgresError) -> (found: [DeviceRecord], readCount: Int) {
+        var found: [DeviceRecord] = []
+        var (readCount, bytes) = (0, 0)
+        while readCount < ids.count, bytes < Self.pageBytes {
+            let next = Array(ids[readCount...].prefix(Self.recordsMax))
+            let query = Query(DeviceListSQL.records) {
+                $0.int64("app", app.value)
+                $0.int64Array("registrations", next)
+            }
+            let options = TransactionOptions(isReadOnly: true)
+            let records = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
+                .map(DeviceRecord.init)
+            found += records
+            readCount += next.count
+            bytes += records.reduce(0) { $0 + $1.variableBytes }
         }
-        let options = TransactionOptions(isReadOnly: true)
-        return try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
-            .map(DeviceRecord.init)
+        return (found, readCount)
     }
 
     /// Returns the live registrations that hold these tokens, by place. A place may have several, if its text can be
@@ -67,6 +85,13 @@ extension RegistryStore {
                 return (place: Int(try row.int32()), device: device)
             }
         }
+    }
+}
+
+extension DeviceRecord {
+    /// The bytes of the values that may be long.
+    fileprivate var variableBytes: Int {
+        token.bytes.count + profile.attributes.count + profile.tags.reduce(0) { $0 + $1.utf8.count }
     }
 }
 
