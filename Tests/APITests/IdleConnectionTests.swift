@@ -66,8 +66,10 @@ private struct Line {
         limits.idleTimeout = idle
         var log = Logger(label: "idle-test")
         log.logLevel = .critical
-        stallHandler = RequestStallHandler(limits: limits, log: log)
-        channel = EmbeddedChannel(handler: stallHandler)
+        channel = EmbeddedChannel()
+        let place = ConnectionPlaceHandler(ConnectionPlaces(limits, log: log), channel).place
+        stallHandler = RequestStallHandler(limits: limits, log: log, place: place)
+        try channel.pipeline.syncOperations.addHandler(stallHandler)
         try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 

@@ -191,7 +191,9 @@ private final class Line {
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
         try pipeline.addHandler(
             ConnectionHandlerInstaller(
-                limits: services.limits, log: services.log, shortcut: GatewayResponder(services).shortcut))
+                limits: services.limits, log: services.log,
+                places: ConnectionPlaces(services.limits, log: services.log),
+                shortcut: GatewayResponder(services).shortcut))
         try pipeline.addHandler(library)
         try pipeline.addHandler(socket, position: .first)
         try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

@@ -245,7 +245,9 @@ struct RequestShortcutTests {
                 let pipeline = channel.pipeline.syncOperations
                 try pipeline.configureHTTPServerPipeline(withErrorHandling: false)
                 try pipeline.addHandler(
-                    ConnectionHandlerInstaller(limits: services.limits, log: services.log, shortcut: shortcut))
+                    ConnectionHandlerInstaller(
+                        limits: services.limits, log: services.log,
+                        places: ConnectionPlaces(services.limits, log: services.log), shortcut: shortcut))
                 let watch = try pipeline.context(handlerType: RequestStallHandler.self)
                 let handler = try pipeline.context(handlerType: RequestShortcutHandler.self)
                 #expect(watch.name != handler.name)

@@ -232,6 +232,27 @@ struct ServedListenerTests {
         }
     }
 
+    @Test("answers a new client although silent connections would take all places")
+    func silentCrowd() async throws {
+        var limits = GatewayLimits()
+        (limits.connectionsMax, limits.connectionsSpare) = (16, 4)
+        try await withGateway(limits: limits) { world in
+            var silent: [Wire] = []
+            for _ in 1...20 { silent.append(try Wire(port: world.port)) }
+            // Without a free place, the answer would wait for the idle timeout, which is longer than the client's.
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+            // Each one is served or closed before the server stops: it must not stop in the middle of accepting one.
+            var served = 0
+            for wire in silent {
+                do {
+                    try await wire.send(GatewayWorld.request("GET", "/healthz", key: nil))
+                    if try await wire.reply().status == 200 { served += 1 }
+                } catch is Wire.Ended {}
+            }
+            #expect((1..<20).contains(served))
+        }
+    }
+
     @Test("closes the connection after an HTTP/1.0 request, unless the client asks to keep it")
     func oldProtocol() async throws {
         try await withGateway { world in

@@ -28,6 +28,9 @@ package struct GatewayLimits: Sendable {
     package var headerBytesMax = 32 << 10
     package var headerFieldsMax = 100
     package var connectionsMax = 4_096
+    /// While fewer places are free, each new connection closes the one that has been silent longest. So many may come
+    /// at once, before the first ones are closed.
+    package var connectionsSpare = 512
     /// The most requests of one connection that are parsed and not answered. A client that pipelines more gets all its
     /// answers. The later requests wait as raw bytes, which take a tenth of a parsed request's memory.
     package var unansweredRequestsMax = 8

@@ -24,10 +24,12 @@ package struct GatewayServer: Sendable {
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
         let responder = GatewayResponder(services)
-        let (log, shortcut) = (services.log, responder.shortcut)
+        let (log, shortcut, places) = (services.log, responder.shortcut, ConnectionPlaces(limits, log: services.log))
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [ConnectionHandlerInstaller(limits: limits, log: log, shortcut: shortcut)],
+                additionalChannelHandlers: [
+                    ConnectionHandlerInstaller(limits: limits, log: log, places: places, shortcut: shortcut)
+                ],
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
                     maxHeaderFieldCount: limits.headerFieldsMax)))

@@ -25,6 +25,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
 
     private let limits: GatewayLimits
     private let log: Logger
+    private let place: ConnectionPlace
     /// The reason why nothing more is read; nil while input is read.
     private var refusal: Problem?
     /// Whether bytes of a head came, but not yet its end.
@@ -48,7 +49,9 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     private var isLast = false
     private var isOver = false
 
-    package init(limits: GatewayLimits, log: Logger) { (self.limits, self.log) = (limits, log) }
+    package init(limits: GatewayLimits, log: Logger, place: ConnectionPlace) {
+        (self.limits, self.log, self.place) = (limits, log, place)
+    }
 
     package func handlerAdded(context: ChannelHandlerContext) {
         busyAt = context.eventLoop.now
@@ -83,6 +86,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
             isInHead = false
             if let fault = Self.fault(of: head) { return refuse(fault, .unknown, context) }
             requests += 1
+            place.requestCame()
             isInBody = true
             bodyBytesLeft = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
             forgetBytesOfFirst()
@@ -156,6 +160,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
             answers += 1
             forgetBytesOfFirst()
             busyAt = context.eventLoop.now
+            if unanswered <= 0 { place.requestsEnded(at: busyAt) }
             if isLast { end(context) }
         }
         context.write(data, promise: promise)
@@ -268,27 +273,31 @@ extension RequestStallHandler {
 
 /// Inserts our handlers at positions for which the library has no option, and bounds what the socket holds.
 ///
-/// The order from the socket: answer stalls, TLS, the gate, the parser, request stalls, the shortcut.
+/// The order from the socket: the place, answer stalls, TLS, the gate, the parser, request stalls, the shortcut.
 package final class ConnectionHandlerInstaller: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = NIOAny
 
     private let limits: GatewayLimits
     private let log: Logger
+    private let places: ConnectionPlaces
     private let shortcut: RequestShortcut
 
-    package init(limits: GatewayLimits, log: Logger, shortcut: RequestShortcut) {
-        (self.limits, self.log, self.shortcut) = (limits, log, shortcut)
+    package init(limits: GatewayLimits, log: Logger, places: ConnectionPlaces, shortcut: RequestShortcut) {
+        (self.limits, self.log, self.places, self.shortcut) = (limits, log, places, shortcut)
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
-        let stallHandler = RequestStallHandler(limits: limits, log: log)
+        let placeHandler = ConnectionPlaceHandler(places, context.channel)
+        let stallHandler = RequestStallHandler(limits: limits, log: log, place: placeHandler.place)
         do {
+            try pipeline.addHandler(placeHandler, position: .first)
             let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(stallHandler, position: .after(parser))
             try pipeline.addHandler(RequestShortcutHandler(shortcut), position: .after(stallHandler))
             try pipeline.addHandler(RequestGate(stallHandler), position: .before(parser))
-            try pipeline.addHandler(AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .first)
+            try pipeline.addHandler(
+                AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .after(placeHandler))
             try boundBuffers(of: context.channel)
         } catch {
             // The connection is already gone.
