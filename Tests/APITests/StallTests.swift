@@ -132,22 +132,4 @@ struct StallTests {
             #expect(await wire.remaining() == [])
         }
     }
-
-    @Test("closes the connection after the answer to an upgrade offer")
-    func upgrade() async throws {
-        try await withGateway { world in
-            let wire = try Wire(port: world.port)
-            let offer = [
-                "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
-            ]
-            // The parser reads nothing behind the offer: without the close, the second request would wait forever.
-            try await wire.send(
-                GatewayWorld.request("GET", "/v1/apps", headers: offer) + GatewayWorld.request("GET", "/v1/apps"))
-            let reply = try await wire.reply()
-            #expect(reply.status == 200)
-            #expect(reply.header("connection") == "close")
-            await wire.endSending()
-            #expect(await wire.remaining() == [])
-        }
-    }
 }

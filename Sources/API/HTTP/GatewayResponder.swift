@@ -46,8 +46,8 @@ package struct GatewayResponder: HTTPResponder {
     /// Whether the rest of the connection's input may be read.
     private func isWanted(_ incoming: Incoming) -> Bool {
         let request = incoming.request
-        // The parser reads nothing after a request that switches protocols, and closing tells the client so.
-        guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
+        // The parser reads nothing after this request, and closing tells the client so.
+        guard request.method != .connect else { return false }
         // A client that was not asked for its body may send it or not: the next bytes could be a body or a request.
         guard incoming.isBodyAskedFor || !incoming.hasExpectations else { return false }
         return incoming.isBodyRead || isSmall(request)

@@ -24,7 +24,7 @@ final class RequestGate: ChannelDuplexHandler {
     private let stallHandler: RequestStallHandler
     /// Bytes that were received and not yet handed on. Never empty.
     private var received: ByteBuffer?
-    private var blankLine = BlankLine()
+    private var heads = HeadWalk()
     /// Whether the next handlers asked for more since the last `channelReadComplete`.
     private var isWanted = true
     /// Whether `endTick` is under way, which hands on the bytes that arrive meanwhile.
@@ -120,7 +120,10 @@ extension RequestGate {
         } else {
             // A chunked body ends with a blank line too.
             if stallHandler.isInBody { length = min(length, Self.chunkedBytesMax) }
-            length = blankLine.end(in: bytes, upTo: length) ?? length
+            length = heads.end(in: bytes, upTo: length, isInHead: !stallHandler.isInBody) ?? length
+            for place in heads.takeOffers() {
+                bytes.setInteger(HeadWalk.noOffer, at: bytes.readerIndex + place)
+            }
         }
         guard length < bytes.readableBytes else { return bytes }
         let piece = bytes.readSlice(length: length)
@@ -146,30 +149,62 @@ extension RequestGate {
     }
 }
 
-/// Finds the first blank line after some text, in bytes that come in pieces. Every head ends with one (RFC 9112,
-/// section 2.1). Blank lines before the text end nothing: a client may send many of them before a head.
-struct BlankLine {
+/// Walks over heads, in bytes that come in pieces. It finds the first blank line after some text: every head ends with
+/// one (RFC 9112, section 2.1). Blank lines before the text end nothing: a client may send many of them before a head.
+///
+/// It also finds offers to go on in another protocol (`Upgrade: h2c`), which Java's client makes with each request. The
+/// parser would read nothing after an offer, but a server may ignore it (RFC 9110, section 7.8). So the gate replaces
+/// the last letter of the header's name, and the parser sees a header without a meaning.
+struct HeadWalk {
+    /// No known header has the name that ends with this byte.
+    static let noOffer = UInt8(ascii: "-")
+
+    private static let offer = Array("upgrade".utf8)
+    private static let lowerCase: UInt8 = 0x20
+
     /// Whether only carriage returns came since the last line feed.
     private var isAtLineStart = false
     private var hasText = false
+    /// The letters of `offer` with which the line begins; nil if it begins otherwise, or is the first one.
+    private var offered: Int?
+    private var offers: [Int] = []
 
     init() {}
 
+    /// The places of the last letters of offers that the last call of `end` passed.
+    mutating func takeOffers() -> [Int] {
+        guard !offers.isEmpty else { return [] }
+        defer { offers = [] }
+        return offers
+    }
+
     /// Returns the number of bytes up to the blank line's end; nil if it does not end in the first `count` bytes.
-    mutating func end(in bytes: ByteBuffer, upTo count: Int) -> Int? {
+    ///
+    /// - Parameter isInHead: whether the bytes are a head's. Lines of a body offer nothing.
+    mutating func end(in bytes: ByteBuffer, upTo count: Int, isInHead: Bool) -> Int? {
         let span = bytes.readableBytesUInt8Span
         for place in 0..<count {
             switch span[place] {
             case UInt8(ascii: "\n"):
                 if isAtLineStart && hasText {
-                    hasText = false
+                    (hasText, offered) = (false, nil)
                     return place + 1
                 }
                 isAtLineStart = true
+                offered = hasText && isInHead ? 0 : nil
             case UInt8(ascii: "\r"): break
-            default:
+            case let byte:
                 isAtLineStart = false
                 hasText = true
+                guard let letters = offered else { continue }
+                if byte | Self.lowerCase != Self.offer[letters] {
+                    offered = nil
+                } else if letters + 1 < Self.offer.count {
+                    offered = letters + 1
+                } else {
+                    offered = nil
+                    offers.append(place)
+                }
             }
         }
         return nil
