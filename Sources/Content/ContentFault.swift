@@ -31,6 +31,12 @@ package struct ProviderFault: Error, Equatable, Sendable {
     /// Content that shows nothing on the provider's devices. No fault if another provider's devices show something.
     package static let nothingToShowCode = "nothing_to_show"
 
+    /// Only devices with one of the message's locales would show something.
+    package static let noCommonText = ProviderFault(
+        nothingToShowCode, at: .root / "notification",
+        "The texts in localizations are for some languages only. Give notification a title or body of its own: "
+            + "devices with any other language show it.")
+
     package static func wrongValue(_ pointer: JSONPointer, expected: String) -> ProviderFault {
         ProviderFault("invalid_value", at: pointer, "Expected here: \(expected).")
     }

@@ -50,6 +50,9 @@ extension BadInput {
             #"{"users": [\#((0...10_000).map { #""u\#($0)""# }.joined(separator: ","))]}"#,
             .valueTooLong, at: "/audience/users"),
         broadcast("a message without content", #""data": {}"#, .nothingToShow, at: ""),
+        broadcast(
+            "a text in one language alone", #""notification": {"localizations": {"fr": {"body": "Midi"}}}"#,
+            .nothingToShow, at: "/notification"),
         broadcast("a title that is a number", #""notification": {"title": 1}"#, .wrongType, at: "/notification/title"),
         broadcast("a misspelt title", #""notification": {"titel": "T"}"#, .unknownMember, at: "/notification/titel"),
         broadcast(

@@ -37,6 +37,13 @@ struct LineSplitterTests {
         #expect(Self.split(Self.pushHistory, chunk: chunk) == Self.reported)
     }
 
+    @Test("leaves out a byte order mark before the first line, and keeps any other", arguments: [1, 2, 4, 1_000])
+    func byteOrderMark(chunk: Int) {
+        let lines = Self.split("\u{feff}one\n\u{feff}two\n", chunk: chunk)
+        #expect(lines == [Self.line(1, "one"), Self.line(2, "\u{feff}two")])
+        #expect(Self.split("\u{feff}").isEmpty)
+    }
+
     @Test("counts every line that ended, blank ones included")
     func count() {
         var splitter = LineSplitter(lineBytesMax: 10)

@@ -54,7 +54,7 @@ struct LocalizationTests {
             try texts(MessageContent(localizations: [fr], sound: "default")) == [
                 #"{"aps":{"sound":"default"}}"#, #"{"aps":{"alert":{"body":"Midi"},"sound":"default"}}"#,
             ])
-        #expect(fault(MessageContent(localizations: [fr])) == .nothingToShow)
+        #expect(fault(MessageContent(localizations: [fr])) == .noCommonText)
     }
 
     @Test("uses the sender's own alert in every language")

@@ -235,6 +235,8 @@ struct MessageTests {
     func nothingToShow() throws {
         #expect(fault(MessageContent()) == .nothingToShow)
         #expect(fault(MessageContent(notification: NotificationText())) == .nothingToShow)
+        let fr = Localization(locale: "fr", text: NotificationText(body: "Midi"))
+        #expect(fault(MessageContent(notification: NotificationText(), localizations: [fr])) == .noCommonText)
         #expect(
             fault(MessageContent(overrides: [.fcm: try json(#"{"android":{"ttl":"3s","notification":{}}}"#)]))
                 == .nothingToShow)

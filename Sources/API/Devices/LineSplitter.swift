@@ -1,6 +1,7 @@
 /// Cuts a stream of bytes into lines, holding no more than one line of bounded length.
 ///
-/// Lines end with LF or CRLF; the last one needs no end. Empty lines are counted and left out.
+/// Lines end with LF or CRLF; the last one needs no end. Empty lines are counted and left out. A byte order mark before
+/// the first line, which spreadsheets and Windows write, is left out too.
 package struct LineSplitter {
     package struct Line: Equatable {
         /// The line's number, from 1.
@@ -8,6 +9,9 @@ package struct LineSplitter {
         /// The line's content; nil if it was longer than the limit and was dropped.
         package let bytes: [UInt8]?
     }
+
+    /// U+FEFF in UTF-8.
+    private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
     private let lineBytesMax: Int
     private var buffered: [UInt8] = []
@@ -51,6 +55,7 @@ package struct LineSplitter {
         }
         lines += 1
         if buffered.last == UInt8(ascii: "\r") { buffered.removeLast() }
+        if lines == 1, buffered.starts(with: Self.byteOrderMark) { buffered.removeFirst(Self.byteOrderMark.count) }
         if isTooLong || buffered.count > lineBytesMax { return Line(number: lines, bytes: nil) }
         let isBlank = buffered.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         return isBlank ? nil : Line(number: lines, bytes: buffered)

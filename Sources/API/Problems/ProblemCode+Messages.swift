@@ -61,7 +61,7 @@ extension ProblemCode {
         "nothing_to_show", 422, "An alert push has nothing to show",
         cause: """
             an alert for APNs has no notification, badge or sound; or an alert for FCM has none of these and no \
-            `data`.
+            `data`. Texts in `localizations` alone show nothing to people with another language.
             """,
         remedy: "add one of them, or set `push_type` to background.")
 

@@ -37,7 +37,7 @@ enum APNsPayloadRules {
         switch type {
         case .alert:
             let isSeen = ["alert", "sound", "badge"].contains { aps[$0] != nil } || content.badge != .none
-            guard isSeen else { throw .nothingToShow }
+            guard isSeen else { throw content.localizations.isEmpty ? .nothingToShow : .noCommonText }
         case .background:
             for member in aps.members where member.name != "content-available" {
                 throw .notForType(type, apsPointer / member.name)

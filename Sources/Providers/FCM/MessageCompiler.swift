@@ -139,7 +139,9 @@ extension FCMMessageCompiler {
         notification["body"] = text?.body.map { .string($0) }
         let showing = showing(notification, text)
         let isAlert = content.options.pushType == .alert
-        if isAlert, !showing.onAndroid, !showing.onApple, !showing.onWeb, !hasData { throw .nothingToShow }
+        if isAlert, !showing.onAndroid, !showing.onApple, !showing.onWeb, !hasData {
+            throw content.localizations.isEmpty ? .nothingToShow : .noCommonText
+        }
 
         var base = JSONObject()
         if !notification.isEmpty { base["notification"] = .object(notification) }
