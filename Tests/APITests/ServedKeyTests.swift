@@ -293,12 +293,12 @@ struct ServedKeyTests {
             func status(_ values: [String]) async throws -> Int {
                 try await world.call("GET", "/v1/apps", key: nil, headers: values.map { "Authorization: " + $0 }).status
             }
-            for scheme in ["Bearer", "bearer", "BEARER"] {
+            for scheme in ["Bearer", "bearer", "BEARER", "Bearer  "] {
                 let opened = try await status(["\(scheme) \(key)"])
                 #expect(opened == 200)
             }
             let wrong = [
-                [], [""], ["Bearer"], ["Bearer "], ["Bearer  " + key], [key], ["Basic " + key], ["Bearer \(key)x"],
+                [], [""], ["Bearer"], ["Bearer "], ["Bearer   "], [key], ["Basic " + key], ["Bearer \(key)x"],
                 ["Bearer " + key, "Bearer " + key], ["Bearer:" + key], ["Bearer " + key.dropLast()],
                 ["Bearer " + key.uppercased()],
             ]

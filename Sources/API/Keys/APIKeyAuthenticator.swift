@@ -105,12 +105,9 @@ package final class APIKeyAuthenticator: Sendable {
     /// The token of a user, which has three parts with dots between them. No API key has a dot but an operator's own,
     /// and that one is looked at first.
     func userToken(in authorization: [String]) -> String? {
-        guard let value = authorization.first, authorization.count == 1 else { return nil }
-        let bytes = Array(value.utf8)
-        guard bytes.count > Self.scheme.count, zip(bytes, Self.scheme).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) else {
+        guard let value = authorization.first, authorization.count == 1, let token = Self.bearer(value) else {
             return nil
         }
-        let token = bytes[Self.scheme.count...]
         guard token.count(where: { $0 == UInt8(ascii: ".") }) == 2,
             !Hashes.areEqual(Hashes.sha256(Array(token)), operatorSHA256)
         else { return nil }
@@ -121,14 +118,20 @@ package final class APIKeyAuthenticator: Sendable {
         guard let value = authorization.first, authorization.count == 1 else {
             throw Problem(.unauthorized, "Send the API key once, as the header Authorization: Bearer <key>.")
         }
-        let bytes = Array(value.utf8)
-        let isBearer = bytes.count > scheme.count && zip(bytes, scheme).allSatisfy { $0 | 0x20 == $1 | 0x20 }
-        guard isBearer else {
+        guard let key = bearer(value) else {
             throw Problem(.unauthorized, "The scheme of Authorization must be Bearer: Authorization: Bearer <key>.")
         }
-        guard bytes.count <= scheme.count + keyBytesMax else {
+        guard key.count <= keyBytesMax else {
             throw Problem(.unauthorized, "This API key is not valid here: it is too long.")
         }
-        return String(decoding: bytes[scheme.count...], as: UTF8.self)
+        return String(decoding: key, as: UTF8.self)
+    }
+
+    /// The text after `Bearer` and one or more blanks (RFC 9110, section 11.4); nil for another scheme, or no text.
+    private static func bearer(_ value: String) -> ArraySlice<UInt8>? {
+        let bytes = Array(value.utf8)
+        guard bytes.count > scheme.count, zip(bytes, scheme).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) else { return nil }
+        let text = bytes[scheme.count...].drop { $0 == UInt8(ascii: " ") }
+        return text.isEmpty ? nil : text
     }
 }
