@@ -267,7 +267,8 @@ struct RegistrationRequestTests {
     private static let texts = [
         with(#""user": """#, .invalidValue, "/user"), with(#""user": 42"#, .wrongType, "/user"),
         with(#""user": "\#(text(257))""#, .valueTooLong, "/user"), with(#""user": "a\tb""#, .invalidValue, "/user"),
-        with(#""user": {"id": 1}"#, .wrongType, "/user"),
+        with(#""user": {"id": 1}"#, .wrongType, "/user"), with(#""user": ".""#, .invalidValue, "/user"),
+        with(#""user": "..""#, .invalidValue, "/user"),
         with(#""locale": "de CH""#, .invalidValue, "/locale"),
         with(#""locale": "\#(text(65))""#, .valueTooLong, "/locale"), with(#""locale": []"#, .wrongType, "/locale"),
         with(#""time_zone": "Europe/Z\u00fcrich""#, .invalidValue, "/time_zone"),

@@ -42,11 +42,7 @@ package enum RegistrationRequest {
         let installation = try reader.requiredString(
             "installation", bytesMax: RegistrationLimits.installationBytesMax,
             "the app's own id for one copy of itself on one device")
-        guard installation != ".", installation != ".." else {
-            throw Problem(
-                .invalidValue, "A URL can't contain the name \"\(installation)\"; choose another name.",
-                at: .root / "installation")
-        }
+        guard !isDots(installation) else { throw .notInPaths(installation, at: .root / "installation") }
         return try read(&reader, installation: installation, now: now)
     }
 
@@ -209,6 +205,9 @@ extension RegistrationRequest {
 
     /// Whether the text has no control characters, as names given by people.
     static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+
+    /// Whether the text means a step in a path, however it is encoded (`RequestTarget` refuses both).
+    fileprivate static func isDots(_ text: String) -> Bool { text == "." || text == ".." }
 }
 
 extension EnvelopeReader {
@@ -218,7 +217,11 @@ extension EnvelopeReader {
         let pointer = pointer / field.name
         let text = try value.text(bytesMax: field.bytesMax, at: pointer)
         switch field.form {
-        case .text: guard RegistrationRequest.isText(text) else { throw .controlCharacters(at: pointer) }
+        case .text, .textInPaths:
+            guard RegistrationRequest.isText(text) else { throw .controlCharacters(at: pointer) }
+            if case .textInPaths = field.form, RegistrationRequest.isDots(text) {
+                throw .notInPaths(text, at: pointer)
+            }
         case .visibleASCII:
             guard RegistrationRequest.isVisibleASCII(text) else { throw .controlCharacters(at: pointer) }
         case .timeZoneName: guard TimeZoneName.isPossible(text) else { throw .notATimeZone(at: pointer) }
@@ -228,6 +231,10 @@ extension EnvelopeReader {
 }
 
 extension Problem {
+    fileprivate static func notInPaths(_ name: String, at pointer: JSONPointer) -> Problem {
+        Problem(.invalidValue, "A URL can't contain the name \"\(name)\"; choose another name.", at: pointer)
+    }
+
     static func controlCharacters(at pointer: JSONPointer) -> Problem {
         Problem(
             .invalidValue, "This text has characters that are not allowed (control characters, or spaces in a name).",
