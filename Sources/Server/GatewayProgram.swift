@@ -28,6 +28,8 @@ package struct GatewayProgram: Sendable {
     private static let drainSlack: Duration = .seconds(15)
     /// Each loop is a thread. What a lane needs of one is far from what a core can give.
     private static let laneLoopsMax = 8
+    /// All clients, and lanes for some thousand credentials.
+    private static let descriptorsWanted = 65_536
 
     /// - Parameter steps: nil in production.
     package init(settings: Settings, steps: (any StepListener)? = nil, log: Logger) {
@@ -122,9 +124,6 @@ package struct GatewayProgram: Sendable {
             store: stores.messages, backlog: backlog,
             direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: steps,
             accepted: { delivery.accepted($0) })
-        var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
-        // One large body must leave room for others.
-        limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         let readAccess = ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() })
         return GatewayServices(
             stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
@@ -134,6 +133,20 @@ package struct GatewayProgram: Sendable {
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: { await Self.readiness(of: resources.apiPool) }, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
+    }
+
+    private var limits: GatewayLimits {
+        var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
+        // One large body must leave room for others.
+        limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
+        let (descriptors, usual) = (DescriptorLimit.raise(to: Self.descriptorsWanted), limits.connectionsMax)
+        limits.fit(descriptors: descriptors)
+        if limits.connectionsMax < usual {
+            log.warning(
+                "The limit of open files is low: fewer clients are accepted",
+                metadata: ["open_files": "\(descriptors)", "clients": "\(limits.connectionsMax)"])
+        }
+        return limits
     }
 
     private static let ping = Statement("readiness", "SELECT 1")

@@ -32,6 +32,19 @@ struct CrowdedListenerTests {
         #expect(crowd.closed == ["a", "b", "c", "d"])
     }
 
+    @Test("has fewer places where the process may open few descriptors")
+    func fewDescriptors() {
+        func places(_ descriptors: Int) -> [Int] {
+            var limits = GatewayLimits()
+            limits.fit(descriptors: descriptors)
+            return [limits.connectionsMax, limits.connectionsSpare]
+        }
+        #expect(places(65_536) == [4_096, 512])
+        #expect(places(4_608) == [4_096, 512])
+        #expect(places(1_024) == [512, 64])
+        #expect(places(256) == [64, 8])
+    }
+
     @Test("closes none once others have gone")
     func roomAgain() throws {
         let crowd = Crowd(placesMax: 4, spare: 1)

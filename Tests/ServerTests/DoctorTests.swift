@@ -13,7 +13,7 @@ struct DoctorTests {
         """
         Limit                     Soft Limit           Hard Limit           Units
         Max cpu time              unlimited            unlimited            seconds
-        Max open files            \(files)                 1048576              files
+        Max open files            256                  \(files)              files
 
         """
     }

@@ -68,4 +68,16 @@ package struct GatewayLimits: Sendable {
     package var eventKeyCheck: Duration = .zero
 
     package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
+
+    /// The descriptors that clients leave to the rest of the process: lanes, the database and files.
+    private static let descriptorsOfOthers = 512
+
+    /// Accepts fewer clients where the process may open few descriptors. Without any left, the listener would fail, and
+    /// no provider and no database could be reached.
+    package mutating func fit(descriptors: Int) {
+        let leftOver = max(descriptors - Self.descriptorsOfOthers, descriptors / 4)
+        guard leftOver < connectionsMax else { return }
+        connectionsMax = leftOver
+        connectionsSpare = min(connectionsSpare, connectionsMax / 8)
+    }
 }

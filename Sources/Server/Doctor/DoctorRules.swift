@@ -50,10 +50,12 @@ package enum DoctorRules {
     /// A fan-out takes milliseconds, and the slowest wait for a push is some seconds.
     private static let dueMax: Duration = .seconds(60)
 
+    /// Judges the hard limit, to which the gateway raises its own.
+    ///
     /// - Parameter limits: as the kernel writes them in /proc/self/limits.
     package static func files(limits: String) -> Finding {
         let line = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
-        guard let text = line?.split(separator: " ").dropFirst(3).first else {
+        guard let text = line?.split(separator: " ").dropFirst(4).first else {
             return .note("open files", "the limit can't be read")
         }
         guard text != "unlimited" else { return .good("open files", "unlimited") }
@@ -61,7 +63,7 @@ package enum DoctorRules {
         guard allowed < filesWanted else { return .good("open files", "\(allowed) allowed") }
         return .note(
             "open files", "\(allowed) allowed; many clients at once need more",
-            "LimitNOFILE=65536 in the unit file, or ulimit -n 65536")
+            "LimitNOFILE=65536 in the unit file, or ulimit -Hn 65536")
     }
 
     /// - Parameter theirs: the database's clock, read between `asked` and `answered`.
