@@ -34,9 +34,10 @@ struct PostmasterFile: Equatable, Sendable {
     /// False for a zombie, which only waits for its parent to reap it.
     var isAlive: Bool {
         guard kill(process, 0) == 0 || errno == EPERM else { return false }
-        guard let status = Files.readText("/proc/\(process)/stat"), let end = status.lastIndex(of: ")") else {
-            return false
-        }
+        let path = "/proc/\(process)/stat"
+        // While this process has no free descriptor, the kernel's file is there and can't be read.
+        guard let status = Files.readText(path) else { return Files.status(path) != nil }
+        guard let end = status.lastIndex(of: ")") else { return false }
         return !status[end...].dropFirst(2).hasPrefix("Z")
     }
 

@@ -90,6 +90,9 @@ package actor PrivateServer {
 
     package var processID: Int32? { running?.process }
 
+    /// Whether the server that `start()` started or adopted is alive.
+    package var isRunning: Bool { running?.isAlive ?? false }
+
     private static func blocking<Answer: Sendable>(
         _ work: @escaping @Sendable () throws(PrivateServerError) -> Answer
     ) async throws(PrivateServerError) -> Answer {

@@ -12,8 +12,11 @@ struct ServerStarter: Sendable {
         /// Whether it runs. Reaps it if it was our child and has ended.
         var isAlive: Bool {
             _ = ChildProcess.reap(process)
-            guard let file = PostmasterFile(in: dataPath), file.process == process else { return false }
-            return file.isServing(dataPath)
+            guard let file = PostmasterFile(in: dataPath) else {
+                // While this process has no free descriptor, the file is there and can't be read.
+                return Files.status(PostmasterFile.path(in: dataPath)) != nil && kill(process, 0) == 0
+            }
+            return file.process == process && file.isServing(dataPath)
         }
 
         var hasSocket: Bool { Files.statusOfLink(socketFolder + "/.s.PGSQL.5432") != nil }

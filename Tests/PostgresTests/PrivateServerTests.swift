@@ -89,6 +89,25 @@ struct PrivateServerTests {
         }
     }
 
+    /// Runs in a process of its own: the limit would affect the tests beside it.
+    @Test("counts as running while the gateway has no file descriptor left")
+    func noDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            try await withOwnServer { server, _, _ in
+                let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+                var limit = rlimit()
+                unsafe getrlimit(resource, &limit)
+                var none = rlimit(rlim_cur: 3, rlim_max: limit.rlim_max)
+                unsafe setrlimit(resource, &none)
+                let isRunning = await server.isRunning
+                unsafe setrlimit(resource, &limit)
+                try #require(isRunning)
+                await server.stop()
+                try #require(await !server.isRunning)
+            }
+        }
+    }
+
     @Test("runs in a very deep folder with blanks and quotes in its path")
     func deepFolder() async throws {
         let parent = try ServerFolder.make()
