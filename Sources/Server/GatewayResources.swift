@@ -24,6 +24,9 @@ struct GatewayResources: Sendable {
 
     /// Starts or adopts the private PostgreSQL if no other is named, and brings the schema up to this program's.
     static func open(_ settings: Settings, log: Logger) async throws -> GatewayResources {
+        for file in KeyFiles.exposed(settings) {
+            log.notice("A file with a secret can be read by every user of this machine", metadata: ["file": "\(file)"])
+        }
         let loop = try ReactorLoop(name: "database")
         guard let url = settings.databaseURL else { return try await openPrivate(settings, loop, log) }
         guard let keyFile = settings.masterKeyFile, let adminKey = settings.adminKey else {

@@ -3,8 +3,29 @@ import Foundation
 import Reactor
 
 /// Keys in files: the one that seals credentials, and the admin's.
-enum KeyFiles {
+package enum KeyFiles {
     static let masterKeyBytes = 32
+    /// The permission of users who are neither the owner nor of the group.
+    private static let othersMayRead: UInt16 = 0o004
+
+    /// The files with secrets that these settings use.
+    private static func secretFiles(_ settings: Settings) -> [String] {
+        var files = [settings.masterKeyFile ?? settings.dataFolder + "/master-key"]
+        if settings.adminKey == nil { files.append(settings.dataFolder + "/admin-key") }
+        if let key = settings.tlsKeyFile { files.append(key) }
+        return files
+    }
+
+    /// Returns the files with secrets that every user of this machine may read.
+    static func exposed(_ settings: Settings) -> [String] { secretFiles(settings).filter(isReadableByAll) }
+
+    /// False if there is no such file.
+    package static func isReadableByAll(_ path: String) -> Bool {
+        // A link's own permissions mean nothing.
+        let file = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
+        let permissions = (try? FileManager.default.attributesOfItem(atPath: file))?[.posixPermissions] as? NSNumber
+        return (permissions?.uint16Value ?? 0) & othersMayRead != 0
+    }
 
     /// Reads 32 raw bytes or 64 hexadecimal digits.
     static func masterKey(at path: String) throws(StartFault) -> [UInt8] {

@@ -16,6 +16,7 @@ struct Checkup {
             return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")]
         }
         var findings = [Finding.good("settings", "all are valid"), files()]
+        findings += KeyFiles.exposed(settings).map(DoctorRules.exposed)
         findings += listener(settings)
         let report = await database(settings)
         findings += report.findings

@@ -66,6 +66,11 @@ package enum DoctorRules {
             "LimitNOFILE=65536 in the unit file, or ulimit -Hn 65536")
     }
 
+    /// - Parameter file: one with a secret that every user of this machine may read. In a container that may be intended.
+    package static func exposed(_ file: String) -> Finding {
+        .note("secrets", "every user of this machine can read \(file)", "chmod 600 '\(file)', as the gateway's user")
+    }
+
     /// - Parameter theirs: the database's clock, read between `asked` and `answered`.
     package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
         let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
