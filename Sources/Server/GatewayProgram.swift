@@ -53,6 +53,7 @@ package struct GatewayProgram: Sendable {
 
     /// Runs until SIGTERM or SIGINT; returns when everything is drained and closed.
     package func run() async throws {
+        CoreDumps.disable()
         let authorities = try providerAuthorities()
         let trust = try trust(authorities)
         let tokens = try tokenEndpoint(authorities)

@@ -67,6 +67,14 @@ def test_dockerfile_copies_all_that_the_build_reads():
     assert copied == needed
 
 
+def test_crashes_leave_no_memory_behind():
+    """Swift's report of a crash shows registers and memory, and a core dump holds every secret."""
+    unit = (ROOT / "scripts/systemd/carillon.service").read_text().splitlines()
+    assert {"LimitCORE=0", "Environment=SWIFT_BACKTRACE=enable=no"} <= set(unit)
+    image = (ROOT / "Dockerfile").read_text().splitlines()
+    assert "ENV SWIFT_BACKTRACE=enable=no" in image[image.index("USER 10001:10001"):]
+
+
 def test_unit_file():
     path = ROOT / "scripts/systemd/carillon.service"
     unit = configparser.RawConfigParser(strict=False)
@@ -77,7 +85,7 @@ def test_unit_file():
     assert unit["Service"]["ExecStart"].endswith("carillon serve")
     names = [
         line.partition("=")[2].partition("=")[0]
-        for line in path.read_text().splitlines() if line.startswith("Environment=")]
+        for line in path.read_text().splitlines() if line.startswith("Environment=CARILLON_")]
     assert {name.removeprefix("CARILLON_") for name in names} <= settings()
     # If systemd is installed, it reads the file too. The program itself is installed elsewhere, later.
     if not shutil.which("systemd-analyze"):
