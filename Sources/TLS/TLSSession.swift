@@ -63,7 +63,9 @@ package enum TLSReadResult: Equatable, Sendable {
         // Try an IP address first: OpenSSL would take it for a host name that matches no certificate.
         if unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), bare) == 1 { return }
         ErrorQueue.clear()
-        unsafe SSL_set_hostflags(session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        // A common name is no host name (RFC 9525, section 6.3), even where a certificate has no other name.
+        unsafe SSL_set_hostflags(
+            session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
         guard unsafe SSL_set1_host(session, bare) == 1, unsafe shim_SSL_set_tlsext_host_name(session, bare) == 1
         else { throw ErrorQueue.asLibraryError }
     }

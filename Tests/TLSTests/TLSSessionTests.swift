@@ -91,6 +91,16 @@ struct VerificationTests {
         #expect(try failure(fixture.server, trusting: fixture.authority.pem, as: name) == .verification(.nameMismatch))
     }
 
+    @Test("takes no common name for a host name, even if the certificate has no other name")
+    func commonName() throws {
+        let fixture = try TLSFixture()
+        let named = try fixture.authority.issue(
+            CertificateSubject(commonName: "api.push.apple.com"), validity: century)
+        #expect(
+            try failure(named, trusting: fixture.authority.pem, as: "api.push.apple.com")
+                == .verification(.nameMismatch))
+    }
+
     @Test("reports an unknown issuer")
     func stranger() throws {
         let fixture = try TLSFixture()
