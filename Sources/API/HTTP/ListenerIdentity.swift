@@ -2,7 +2,10 @@ import NIOSSL
 
 /// The certificate chain and key with which the API's own port speaks TLS.
 package struct ListenerIdentity: Sendable {
-    let configuration: TLSConfiguration
+    /// The forward-secret AEAD suites. Others (RSA key exchange, CBC) have been attacked again and again.
+    private static let suitesOfTLS12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+    package let configuration: TLSConfiguration
     /// The expiry of the server's own certificate, in seconds since 1970.
     package let notAfterSeconds: Int64
 
@@ -29,6 +32,7 @@ package struct ListenerIdentity: Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuites = Self.suitesOfTLS12
         configuration.applicationProtocols = ["http/1.1"]
         guard (try? NIOSSLContext(configuration: configuration)) != nil else { throw .mismatch }
         self.configuration = configuration
