@@ -1,30 +1,108 @@
 -- Local times and daily counts: local send times, quiet hours and daily caps (decisions 0024 and 0026).
 
+-- The current names of time zones, by their old names in lower case. A PostgreSQL without the package tzdata-legacy does
+-- not know Asia/Calcutta, and every PostgreSQL reads CET as an abbreviation, which has no summer time.
+--
+-- Source: the links of IANA's file backward, 2025b, and two that earlier editions had. TimeZoneName+List.swift has the
+-- same names.
+CREATE FUNCTION zone_links() RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT '{
+        "africa/asmera": "Africa/Nairobi", "africa/timbuktu": "Africa/Abidjan",
+        "america/argentina/comodrivadavia": "America/Argentina/Catamarca", "america/atka": "America/Adak",
+        "america/buenos_aires": "America/Argentina/Buenos_Aires", "america/catamarca": "America/Argentina/Catamarca",
+        "america/coral_harbour": "America/Panama", "america/cordoba": "America/Argentina/Cordoba",
+        "america/ensenada": "America/Tijuana", "america/fort_wayne": "America/Indiana/Indianapolis",
+        "america/godthab": "America/Nuuk", "america/indianapolis": "America/Indiana/Indianapolis",
+        "america/jujuy": "America/Argentina/Jujuy", "america/knox_in": "America/Indiana/Knox",
+        "america/kralendijk": "America/Puerto_Rico", "america/louisville": "America/Kentucky/Louisville",
+        "america/lower_princes": "America/Puerto_Rico", "america/marigot": "America/Puerto_Rico",
+        "america/mendoza": "America/Argentina/Mendoza", "america/montreal": "America/Toronto",
+        "america/nipigon": "America/Toronto", "america/pangnirtung": "America/Iqaluit",
+        "america/porto_acre": "America/Rio_Branco", "america/rainy_river": "America/Winnipeg",
+        "america/rosario": "America/Argentina/Cordoba", "america/santa_isabel": "America/Tijuana",
+        "america/shiprock": "America/Denver", "america/st_barthelemy": "America/Puerto_Rico",
+        "america/thunder_bay": "America/Toronto", "america/virgin": "America/Puerto_Rico",
+        "america/yellowknife": "America/Edmonton", "antarctica/south_pole": "Pacific/Auckland",
+        "arctic/longyearbyen": "Europe/Berlin", "asia/ashkhabad": "Asia/Ashgabat", "asia/calcutta": "Asia/Kolkata",
+        "asia/choibalsan": "Asia/Ulaanbaatar", "asia/chongqing": "Asia/Shanghai", "asia/chungking": "Asia/Shanghai",
+        "asia/dacca": "Asia/Dhaka", "asia/harbin": "Asia/Shanghai", "asia/istanbul": "Europe/Istanbul",
+        "asia/kashgar": "Asia/Urumqi", "asia/katmandu": "Asia/Kathmandu", "asia/macao": "Asia/Macau",
+        "asia/rangoon": "Asia/Yangon", "asia/saigon": "Asia/Ho_Chi_Minh", "asia/tel_aviv": "Asia/Jerusalem",
+        "asia/thimbu": "Asia/Thimphu", "asia/ujung_pandang": "Asia/Makassar", "asia/ulan_bator": "Asia/Ulaanbaatar",
+        "atlantic/faeroe": "Atlantic/Faroe", "atlantic/jan_mayen": "Europe/Berlin",
+        "australia/act": "Australia/Sydney", "australia/canberra": "Australia/Sydney",
+        "australia/currie": "Australia/Hobart", "australia/lhi": "Australia/Lord_Howe",
+        "australia/north": "Australia/Darwin", "australia/nsw": "Australia/Sydney",
+        "australia/queensland": "Australia/Brisbane", "australia/south": "Australia/Adelaide",
+        "australia/tasmania": "Australia/Hobart", "australia/victoria": "Australia/Melbourne",
+        "australia/west": "Australia/Perth", "australia/yancowinna": "Australia/Broken_Hill",
+        "brazil/acre": "America/Rio_Branco", "brazil/denoronha": "America/Noronha", "brazil/east": "America/Sao_Paulo",
+        "brazil/west": "America/Manaus", "canada/atlantic": "America/Halifax", "canada/central": "America/Winnipeg",
+        "canada/east-saskatchewan": "America/Regina", "canada/eastern": "America/Toronto",
+        "canada/mountain": "America/Edmonton", "canada/newfoundland": "America/St_Johns",
+        "canada/pacific": "America/Vancouver", "canada/saskatchewan": "America/Regina",
+        "canada/yukon": "America/Whitehorse", "cet": "Europe/Brussels", "chile/continental": "America/Santiago",
+        "chile/easterisland": "Pacific/Easter", "cst6cdt": "America/Chicago", "cuba": "America/Havana",
+        "eet": "Europe/Athens", "egypt": "Africa/Cairo", "eire": "Europe/Dublin", "est": "America/Panama",
+        "est5edt": "America/New_York", "etc/gmt+0": "Etc/GMT", "etc/gmt-0": "Etc/GMT", "etc/gmt0": "Etc/GMT",
+        "etc/greenwich": "Etc/GMT", "etc/uct": "Etc/UTC", "etc/universal": "Etc/UTC", "etc/zulu": "Etc/UTC",
+        "europe/belfast": "Europe/London", "europe/bratislava": "Europe/Prague", "europe/busingen": "Europe/Zurich",
+        "europe/kiev": "Europe/Kyiv", "europe/mariehamn": "Europe/Helsinki", "europe/nicosia": "Asia/Nicosia",
+        "europe/podgorica": "Europe/Belgrade", "europe/san_marino": "Europe/Rome",
+        "europe/tiraspol": "Europe/Chisinau", "europe/uzhgorod": "Europe/Kyiv", "europe/vatican": "Europe/Rome",
+        "europe/zaporozhye": "Europe/Kyiv", "gb": "Europe/London", "gb-eire": "Europe/London", "gmt": "Etc/GMT",
+        "gmt+0": "Etc/GMT", "gmt-0": "Etc/GMT", "gmt0": "Etc/GMT", "greenwich": "Etc/GMT",
+        "hongkong": "Asia/Hong_Kong", "hst": "Pacific/Honolulu", "iceland": "Africa/Abidjan", "iran": "Asia/Tehran",
+        "israel": "Asia/Jerusalem", "jamaica": "America/Jamaica", "japan": "Asia/Tokyo",
+        "kwajalein": "Pacific/Kwajalein", "libya": "Africa/Tripoli", "met": "Europe/Brussels",
+        "mexico/bajanorte": "America/Tijuana", "mexico/bajasur": "America/Mazatlan",
+        "mexico/general": "America/Mexico_City", "mst": "America/Phoenix", "mst7mdt": "America/Denver",
+        "navajo": "America/Denver", "nz": "Pacific/Auckland", "nz-chat": "Pacific/Chatham",
+        "pacific/enderbury": "Pacific/Kanton", "pacific/johnston": "Pacific/Honolulu",
+        "pacific/ponape": "Pacific/Guadalcanal", "pacific/samoa": "Pacific/Pago_Pago",
+        "pacific/truk": "Pacific/Port_Moresby", "pacific/yap": "Pacific/Port_Moresby", "poland": "Europe/Warsaw",
+        "portugal": "Europe/Lisbon", "prc": "Asia/Shanghai", "pst8pdt": "America/Los_Angeles", "roc": "Asia/Taipei",
+        "rok": "Asia/Seoul", "singapore": "Asia/Singapore", "turkey": "Europe/Istanbul", "uct": "Etc/UTC",
+        "universal": "Etc/UTC", "us/alaska": "America/Anchorage", "us/aleutian": "America/Adak",
+        "us/arizona": "America/Phoenix", "us/central": "America/Chicago",
+        "us/east-indiana": "America/Indiana/Indianapolis", "us/eastern": "America/New_York",
+        "us/hawaii": "Pacific/Honolulu", "us/indiana-starke": "America/Indiana/Knox", "us/michigan": "America/Detroit",
+        "us/mountain": "America/Denver", "us/pacific": "America/Los_Angeles", "us/pacific-new": "America/Los_Angeles",
+        "us/samoa": "Pacific/Pago_Pago", "utc": "Etc/UTC", "w-su": "Europe/Moscow", "wet": "Europe/Lisbon",
+        "zulu": "Etc/UTC"
+    }'::jsonb
+$$;
+
 -- The instant at which a clock in a zone shows a local time; null: the zone is not known here. A time that is skipped
 -- in spring counts as if the clocks had not been changed yet (02:30 shows as 03:30). A time that occurs twice in autumn
 -- means the second one.
 --
 -- Only names of zones are accepted, and GMT+03:00, which is how phones write a clock that was set by hand. The server
 -- would read IST as Israel's, which phones in India mean otherwise. It would read GMT+3, by POSIX, as three hours west
--- of Greenwich.
+-- of Greenwich. A name without a slash may be an abbreviation to the server, so the zone's current name is used.
 CREATE FUNCTION instant_of_hour(hour timestamp, zone text) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT AS $$
 DECLARE
-    in_utc  CONSTANT timestamptz := hour AT TIME ZONE 'UTC';
-    instant timestamptz;
+    in_utc    CONSTANT timestamptz := hour AT TIME ZONE 'UTC';
+    candidate text;
+    instant   timestamptz;
 BEGIN
     IF zone ~* '^(gmt|utc)[+-][01][0-9]:?[0-5][0-9]$' THEN
         instant := in_utc - (substr(zone, 4, 3) || ':' || right(zone, 2))::interval;
-    ELSIF zone ~* '^[a-z_-]+(/[a-z_-]+)+$|^etc/(gmt|utc)[+-]?[0-9]{0,2}$' OR lower(zone) = ANY (ARRAY[
-        'cet', 'cst6cdt', 'cuba', 'eet', 'egypt', 'eire', 'est', 'est5edt', 'gb', 'gb-eire', 'gmt', 'gmt+0', 'gmt-0',
-        'gmt0', 'greenwich', 'hongkong', 'hst', 'iceland', 'iran', 'israel', 'jamaica', 'japan', 'kwajalein', 'libya',
-        'met', 'mst', 'mst7mdt', 'navajo', 'nz', 'nz-chat', 'poland', 'portugal', 'prc', 'pst8pdt', 'roc', 'rok',
-        'singapore', 'turkey', 'uct', 'universal', 'utc', 'w-su', 'wet', 'zulu']) THEN
-        instant := hour AT TIME ZONE zone;
+    ELSE
+        FOREACH candidate IN ARRAY ARRAY[
+            CASE WHEN zone ~* '^[a-z_-]+(/[a-z_-]+)+$|^etc/(gmt|utc)[+-]?[0-9]{0,2}$' THEN zone END,
+            zone_links() ->> lower(zone)]
+        LOOP
+            BEGIN
+                instant := hour AT TIME ZONE candidate;
+            EXCEPTION WHEN invalid_parameter_value THEN
+                -- The server does not know this name.
+            END;
+            EXIT WHEN instant IS NOT NULL;
+        END LOOP;
     END IF;
     -- No clock on earth is further from UTC; planning and retention of messages rely on that.
     RETURN CASE WHEN instant BETWEEN in_utc - interval '14 hours' AND in_utc + interval '12 hours' THEN instant END;
-EXCEPTION WHEN invalid_parameter_value THEN
-    RETURN NULL;
 END $$;
 
 -- The end of the quiet hours from one local time to another, on a clock in a zone; null: they have not begun. If the

@@ -64,6 +64,19 @@ package struct LocaleTable: Equatable, Sendable {
         return subtags.allSatisfy { (1...8).contains($0.count) && $0.allSatisfy { $0.isLetter || $0.isDigit } }
     }
 
+    /// True for a device's locale, in the form of BCP 47 ("zh-Hant-TW"), ICU ("en_US@rg=gbzzzz"), Java ("zh_TW_#Hant"),
+    /// Android ("b+zh+Hant") or POSIX ("fr_CA.UTF-8").
+    package static func isReported(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        let isAndroids = bytes.starts(with: "b+".utf8) || bytes.starts(with: "B+".utf8)
+        let tag = bytes[(isAndroids ? 2 : 0)...].prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "@") }
+        let subtags = tag.split(omittingEmptySubsequences: false, whereSeparator: \.separatesSubtags)
+        guard let language = subtags.first, (2...3).contains(language.count), language.allSatisfy(\.isLetter) else {
+            return false
+        }
+        return bytes.allSatisfy(\.isVisible) && subtags.allSatisfy { $0.allSatisfy { $0.isLetter || $0.isDigit } }
+    }
+
     /// The first two names of one locale ("iw" and "he", "zh-TW" and "zh-Hant_TW"); nil if there are none.
     package static func duplicates(in locales: [String]) -> (first: Int, second: Int)? {
         let tags = LocaleTable(locales).tags

@@ -158,6 +158,16 @@ struct RegistrationRequestTests {
         refusal.check { (bytes) throws(Problem) in try RegistrationRequest.readLine(bytes, now: noon) }
     }
 
+    @Test(
+        "fails with the right name if a time zone is written in another way",
+        arguments: [("Berlin", "Europe/Berlin"), ("America/NewYork", "America/New_York")])
+    func meantZone(zone: String, meant: String) {
+        let problem = refusal { () throws(Problem) in
+            try Self.read(#"{"provider": "apns", "token": "00", "time_zone": "\#(zone)"}"#)
+        }
+        #expect(problem?.detail.contains(meant) == true)
+    }
+
     @Test("fails if the body names the installation that the path names")
     func bodyHasNoInstallation() {
         let problem = refusal { () throws(Problem) in
@@ -270,10 +280,14 @@ struct RegistrationRequestTests {
         with(#""user": {"id": 1}"#, .wrongType, "/user"), with(#""user": ".""#, .invalidValue, "/user"),
         with(#""user": "..""#, .invalidValue, "/user"),
         with(#""locale": "de CH""#, .invalidValue, "/locale"),
+        with(#""locale": "Deutsch!!""#, .invalidValue, "/locale"),
+        with(#""locale": """#, .invalidValue, "/locale"),
         with(#""locale": "\#(text(65))""#, .valueTooLong, "/locale"), with(#""locale": []"#, .wrongType, "/locale"),
         with(#""time_zone": "Europe/Z\u00fcrich""#, .invalidValue, "/time_zone"),
         with(#""time_zone": "\#(text(65))""#, .valueTooLong, "/time_zone"),
         with(#""time_zone": "+05:30""#, .invalidValue, "/time_zone"),
+        with(#""time_zone": "Berlin""#, .invalidValue, "/time_zone"),
+        with(#""time_zone": "Mars/Olympus_Mons""#, .invalidValue, "/time_zone"),
         with(#""time_zone": 3600"#, .wrongType, "/time_zone"),
         with(#""app_version": 4.2"#, .wrongType, "/app_version"),
         with(#""app_version": "\u007f""#, .invalidValue, "/app_version"),

@@ -71,6 +71,7 @@ struct ServedRegistryTests {
             #expect(try await world.expect(200, "GET", path).member("locale") == .null)
             try await world.refuse(.unknownMember, "PATCH", path, #"{"token": "00"}"#, pointer: "/token")
             try await world.refuse(.invalidValue, "PATCH", path, #"{"locale": "d e"}"#, pointer: "/locale")
+            try await world.refuse(.invalidValue, "PATCH", path, #"{"time_zone": "Berlin"}"#, pointer: "/time_zone")
             try await world.refuse(.nulCharacter, "PATCH", path, #"{"tags_add": ["a\u0000"]}"#)
             let many = (1...64).map { "\"t\($0)\"" }.joined(separator: ",")
             try await world.refuse(.valueTooLong, "PATCH", path, #"{"tags_add": [\#(many)]}"#, pointer: "/tags_add")

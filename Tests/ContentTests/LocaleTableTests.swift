@@ -93,6 +93,30 @@ struct LocaleTableTests {
     }
 }
 
+@Suite("A locale reported by a device")
+struct ReportedLocaleTests {
+    @Test("may have the form of BCP 47, ICU, Java, Android or POSIX")
+    func forms() {
+        for good in [
+            "de", "fil", "en-GB", "zh-Hant-TW", "zh_TW_#Hant", "sr__#Latn", "th_TH_TH_#u-nu-thai", "b+sr+Latn+RS",
+            "en_US@rg=gbzzzz", "de@collation=phonebook;calendar=gregorian", "fr_CA.UTF-8", "de_DE.ISO8859-1@euro",
+            "en_US_POSIX", "es-419", "ca-ES-valencia", "und", "fr-rCA", "es_ES_TRADITIONAL",
+        ] {
+            #expect(LocaleTable.isReported(good), "\(good)")
+        }
+    }
+
+    @Test("fails validation if it does not begin with a language's code, or has other characters")
+    func others() {
+        for bad in [
+            "", "d", "C", "POSIX", "Deutsch", "Deutsch!!", "de!!", "english", "de CH", "de,en;q=0.9", "419", "-de",
+            "b+", "@calendar=gregorian", "de-\u{e9}", "de/CH", "de.UTF 8", "d1",
+        ] {
+            #expect(!LocaleTable.isReported(bad), "\(bad)")
+        }
+    }
+}
+
 @Suite("A locale in a message")
 struct SendersLocaleTests {
     @Test("consists of language, script, region or variant subtags, in at most 35 bytes")

@@ -57,6 +57,15 @@ struct DoctorTests {
         #expect(onError.remedy?.contains("log_parameter_max_length_on_error = 0") == true)
     }
 
+    @Test("counts registrations whose time zone the database does not know, and names some of these")
+    func timeZones() {
+        #expect(DoctorRules.timeZones(unknown: []).level == .good)
+        let zones = (1...6).map { UnknownTimeZone(name: "Nowhere/L\($0)", registrations: Int64(10 - $0)) }
+        let finding = DoctorRules.timeZones(unknown: zones)
+        #expect(finding.level == .note && finding.text.hasPrefix("39 ") && finding.remedy?.contains("tzdata") == true)
+        #expect(finding.text.contains("Nowhere/L5, ...") && !finding.text.contains("Nowhere/L6"))
+    }
+
     @Test("reports the listener's expired certificate with its own remedy")
     func listener() {
         func finding(_ secondsLeft: Int64) -> Finding {

@@ -222,9 +222,8 @@ extension EnvelopeReader {
             if case .textInPaths = field.form, RegistrationRequest.isDots(text) {
                 throw .notInPaths(text, at: pointer)
             }
-        case .visibleASCII:
-            guard RegistrationRequest.isVisibleASCII(text) else { throw .controlCharacters(at: pointer) }
-        case .timeZoneName: guard TimeZoneName.isPossible(text) else { throw .notATimeZone(at: pointer) }
+        case .locale: guard LocaleTable.isReported(text) else { throw .notALocale(at: pointer) }
+        case .timeZoneName: try Self.check(timeZone: text, at: pointer)
         }
         return .set(text)
     }
@@ -233,6 +232,13 @@ extension EnvelopeReader {
 extension Problem {
     fileprivate static func notInPaths(_ name: String, at pointer: JSONPointer) -> Problem {
         Problem(.invalidValue, "A URL can't contain the name \"\(name)\"; choose another name.", at: pointer)
+    }
+
+    fileprivate static func notALocale(at pointer: JSONPointer) -> Problem {
+        Problem(
+            .invalidValue,
+            "This is no locale. A locale begins with the code of a language, and may go on with script and region: de, "
+                + "en-GB or zh-Hant-TW.", at: pointer)
     }
 
     static func controlCharacters(at pointer: JSONPointer) -> Problem {

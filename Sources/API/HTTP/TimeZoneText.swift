@@ -1,19 +1,28 @@
 import JSON
 import Model
 
-// Time zones in requests, which are checked by their shape alone (`TimeZoneName`).
+// Time zones in requests (`TimeZoneName`).
 extension EnvelopeReader {
     mutating func timeZone(_ name: String) throws(Problem) -> String? {
         guard let text = try string(name, bytesMax: TimeZoneName.bytesMax) else { return nil }
-        guard TimeZoneName.isPossible(text) else { throw .notATimeZone(at: pointer / name) }
+        try Self.check(timeZone: text, at: pointer / name)
         return text
+    }
+
+    static func check(timeZone text: String, at pointer: JSONPointer) throws(Problem) {
+        guard case .invalid(let meant) = TimeZoneName.read(text) else { return }
+        throw .notATimeZone(meant: meant, at: pointer)
     }
 }
 
 extension Problem {
-    static func notATimeZone(at pointer: JSONPointer) -> Problem {
+    /// - Parameter meant: the name that the client may have meant.
+    static func notATimeZone(meant: String?, at pointer: JSONPointer) -> Problem {
         Problem(
-            .invalidValue, "A time zone is a name such as Europe/Paris, or an offset such as GMT+05:30.", at: pointer)
+            .invalidValue,
+            "This is no time zone. " + (meant.map { "The zone of this place is \($0). " } ?? "")
+                + "A time zone is a name of IANA's list such as Europe/Paris, or an offset such as GMT+05:30.",
+            at: pointer)
     }
 
     static func unknownTimeZone(at pointer: JSONPointer) -> Problem {

@@ -91,6 +91,13 @@ actor Planner {
             case .nothing: return false
             case .planned(let slices):
                 steps?.reached(.sliceCommitted)
+                for slice in slices where slice.unknownZoneMembers > 0 {
+                    log.warning(
+                        "Devices use the app's clock: the database does not know their time zones",
+                        metadata: [
+                            "message_id": "\(slice.message.text)", "devices": "\(slice.unknownZoneMembers)",
+                        ])
+                }
                 await parcelsWait(slices)
             case .putAside(.contended): log.info("Message is locked by another session; planning is retried soon")
             case .putAside(let fault):

@@ -14,8 +14,8 @@ package enum ProfileField: Int, Hashable, Sendable, CaseIterable {
         case text
         /// The same, and no name that a URL can't contain: the user is erased by a path with the name.
         case textInPaths
-        /// Printable ASCII without blanks, as in names given by machines.
-        case visibleASCII
+        /// A locale in any of the forms that devices report.
+        case locale
         /// A name as `TimeZoneName` allows.
         case timeZoneName
     }
@@ -23,7 +23,7 @@ package enum ProfileField: Int, Hashable, Sendable, CaseIterable {
     private var declaration: (name: String, column: String, bytesMax: Int, form: Form) {
         switch self {
         case .user: ("user", "user_id", 256, .textInPaths)
-        case .locale: ("locale", "locale", 64, .visibleASCII)
+        case .locale: ("locale", "locale", 64, .locale)
         case .timeZone: ("time_zone", "time_zone", TimeZoneName.bytesMax, .timeZoneName)
         case .appVersion: ("app_version", "app_version", 64, .text)
         }

@@ -122,6 +122,12 @@ struct Checkup {
             inspection.findings.append(.bad("routes", "they can't be read: \(error)", "check the database"))
         }
         do {
+            let zones = try await Stores(pool: pool).registry.unknownTimeZones()
+            inspection.findings.append(DoctorRules.timeZones(unknown: zones))
+        } catch {
+            inspection.findings.append(.note("time zones", "they can't be counted: \(error)", "try again"))
+        }
+        do {
             let counts = try await Stores(pool: pool).subscriptions.counts(of: nil)
             inspection.findings.append(DoctorRules.wakeUp(counts, now: Clocks.wallNow()))
         } catch {

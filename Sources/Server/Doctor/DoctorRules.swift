@@ -49,6 +49,7 @@ package enum DoctorRules {
     private static let daysBeforeExpiry: Int64 = 30
     /// A fan-out takes milliseconds, and the slowest wait for a push is some seconds.
     private static let dueMax: Duration = .seconds(60)
+    private static let zonesNamed = 5
 
     /// Judges the hard limit, to which the gateway raises its own.
     ///
@@ -184,6 +185,18 @@ package enum DoctorRules {
             "app \(wait.app)",
             wait.refusal.map { "pushes wait: \(place) rejects the credential (\($0))" }
                 ?? "pushes wait: no active credential covers \(place)", remedy)
+    }
+
+    /// - Parameter zones: those of all apps, the most frequent first.
+    package static func timeZones(unknown zones: [UnknownTimeZone]) -> Finding {
+        guard !zones.isEmpty else { return .good("time zones", "the database knows those of all registrations") }
+        let count = zones.reduce(0) { $0 + $1.registrations }
+        let named = zones.prefix(zonesNamed).map(\.name).joined(separator: ", ")
+        return .note(
+            "time zones",
+            "\(count) registrations use their app's clock, because the database does not know their time zones: \(named)"
+                + (zones.count > zonesNamed ? ", ..." : ""),
+            "update the database server's time zones (its package tzdata), or correct the registrations")
     }
 
     /// - Parameter counts: those of all apps.

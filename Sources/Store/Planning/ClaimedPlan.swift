@@ -161,7 +161,7 @@ struct ClaimedPlan: Sendable {
         return PlannedSlice(
             message: MessageID(message), app: AppID(app), routes: routes, ready: report.ready(of: self),
             waitsForRate: report.rateLimited.contains(message), members: cut.members, isPlanned: cut.found.isLast,
-            isFinished: state == .finished)
+            isFinished: state == .finished, unknownZoneMembers: cut.unknownZoneMembers)
     }
 }
 

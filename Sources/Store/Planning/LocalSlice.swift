@@ -21,17 +21,33 @@ struct LocalSlice: Sendable {
             $0.int64Array("members", found.ids)
         }
         let answer = found.ids.isEmpty ? nil : try await transaction.run(query)
-        let zones = try answer?.map { row throws(PostgresError) in (try row.instant(), try row.int64Array()) } ?? []
+        let zones = try answer?.map(ZoneRow.init) ?? []
         var instants: [Int64: WallInstant] = [:]  // lookup only
         instants.reserveCapacity(found.ids.count)
-        for (hour, members) in zones {
-            guard let instant = sending.sends(at: hour, acceptedAt: acceptedAt) else { continue }
-            for member in members { instants[member] = instant }
+        var unknown = 0
+        for zone in zones {
+            if zone.isUnknown { unknown += zone.members.count }
+            guard let instant = sending.sends(at: zone.instant, acceptedAt: acceptedAt) else { continue }
+            for member in zone.members { instants[member] = instant }
         }
         var left = found
         let terminalStatus = TerminalStatus(.suppressed, TerminalReason.localTimePassed)
         left.end(terminalStatus, groupsOf: membersMax) { instants[$0] == nil }
-        return SliceCut(left, sentAt: left.ids.compactMap { instants[$0] }, parcelMembersMax: membersMax)
+        var cut = SliceCut(left, sentAt: left.ids.compactMap { instants[$0] }, parcelMembersMax: membersMax)
+        cut.unknownZoneMembers = unknown
+        return cut
+    }
+}
+
+/// A row of `LocalHourSQL.instants`.
+private struct ZoneRow: Sendable {
+    let instant: WallInstant
+    let members: [Int64]
+    /// The database does not know the members' time zone.
+    let isUnknown: Bool
+
+    init(_ row: inout Row) throws(PostgresError) {
+        (instant, members, isUnknown) = (try row.instant(), try row.int64Array(), try row.bool())
     }
 }
 

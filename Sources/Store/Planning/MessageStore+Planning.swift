@@ -31,6 +31,8 @@ package struct PlannedSlice: Equatable, Sendable {
     package let isPlanned: Bool
     /// Nothing is left to send: the message is over.
     package let isFinished: Bool
+    /// Members on the app's clock because the database does not know their time zone.
+    package let unknownZoneMembers: Int
 }
 
 extension MessageStore {

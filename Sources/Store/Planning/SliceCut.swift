@@ -13,6 +13,8 @@ struct SliceCut: Sendable {
     private(set) var dueAt: [WallInstant?] = []
     private(set) var memberLists: [[UInt8]] = []
     private(set) var counts: [Int32] = []
+    /// Members on the app's clock because the database does not know their time zone.
+    var unknownZoneMembers = 0
 
     private struct Group: Hashable {
         let route: Int64
