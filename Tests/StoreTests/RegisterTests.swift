@@ -50,15 +50,33 @@ struct RegisterTests {
             let version = "SELECT xmin::text::int8 FROM registrations"
             let before = try await world.number(version)
             registration.profile.attributes = .set(Array(#"{ "a": [1, 2], "b": 1 }"#.utf8))
-            registration.badge = 9
             registration.asOf = dawn + .seconds(60)
             let device = try await world.register(registration, at: dawn + .seconds(60))
             #expect(device.change == .unchanged)
             #expect(device.record.registeredAt == dawn + .seconds(60))
             #expect(device.record.createdAt == dawn)
-            #expect(device.record.badge == 0, "a badge is used only at creation")
             // Locking the row leaves its version in place.
             #expect(try await world.number(version) == before)
+        }
+    }
+
+    @Test("sets the badge at each registration that has one, unless it is stale")
+    func badge() async throws {
+        try await withStores { world in
+            var registration = StoreWorld.registration("i1", token: 1)
+            registration.badge = 3
+            try await world.register(registration)
+            registration.badge = nil
+            #expect(try await world.register(registration).record.badge == 3)
+            registration.badge = 0
+            #expect(try await world.register(registration).record.badge == 0)
+            registration.badge = 9
+            registration.profile[.user] = .set("ada")
+            #expect(try await world.register(registration).record.badge == 9)
+            registration.badge = 1
+            registration.asOf = dawn + .seconds(-60)
+            let stale = try await world.register(registration)
+            #expect(stale.change == .stale && stale.record.badge == 9)
         }
     }
 

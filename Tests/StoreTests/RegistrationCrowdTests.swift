@@ -44,7 +44,7 @@ private struct Backend {
         var tags: [String]
         var asOf: WallInstant?
         var registeredAt = dawn
-        let badge: Int32
+        var badge: Int32
 
         var name: TokenName { TokenName(provider: provider, token: token) }
         var knownFrom: WallInstant { max(asOf ?? dawn, registeredAt) }
@@ -126,6 +126,7 @@ private struct Backend {
         }
         if case .set(let tags) = registration.profile.tags { device.tags = tags }
         device.asOf = registration.asOf ?? device.asOf
+        device.badge = registration.badge ?? device.badge
         device.registeredAt = max(device.registeredAt, min(registration.asOf ?? noon, noon))
         devices[key] = device
         lastClaim[name] = key

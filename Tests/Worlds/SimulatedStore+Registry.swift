@@ -67,6 +67,7 @@ extension SimulatedStore {
         if decision.liftsSuspicion { forgetSuspicion(registrations[place].id) }
         registrations[place].stored = decision.row
         registrations[place].asOf = input.asOf ?? registrations[place].asOf
+        registrations[place].badge = input.badge.map { max($0, 0) } ?? registrations[place].badge
         registrations[place].registeredAt = max(registrations[place].registeredAt, input.learned(at: now))
     }
 

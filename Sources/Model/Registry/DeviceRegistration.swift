@@ -17,7 +17,7 @@ package struct DeviceRegistration: Equatable, Sendable {
     package var topic: String
     package var token: DeviceToken
     package var profile: ProfileChange
-    /// The initial badge, used at creation only.
+    /// The badge to set; nil: an existing registration keeps its badge, and a new one has 0.
     package var badge: Int32?
     /// The time when the backend learned this; nil: just now. The registration is ignored if the stored state of the
     /// installation or of the token's holder is newer. A state without this time counts from its registration.

@@ -123,14 +123,14 @@ enum RegistrationSQL {
         SELECT id, created_at, least(as_of, created_at), coalesce(attributes, '{}') FROM input
         """)
 
-    /// Takes rising ids. Returns, in any order: id, badge, registration time.
+    /// Takes rising ids. A null badge: unchanged. Returns, in any order: id, badge, registration time.
     static let heartbeat = Statement(
         "registration_beat",
         """
         UPDATE registration_pulse p
         SET registered_at = greatest(p.registered_at, least(input.as_of, coalesce(:now, clock_timestamp()))),
-            as_of = coalesce(input.as_of, p.as_of)
-        FROM unnest(:registrations, :as_of) AS input (id, as_of) WHERE p.registration_id = input.id
+            as_of = coalesce(input.as_of, p.as_of), badge = coalesce(input.badge, p.badge)
+        FROM unnest(:registrations, :as_of, :badges) AS input (id, as_of, badge) WHERE p.registration_id = input.id
         RETURNING p.registration_id, p.badge, p.registered_at
         """)
 

@@ -173,6 +173,7 @@ struct RegistrationWriting: Sendable {
         return Query(RegistrationSQL.heartbeat) {
             $0.int64Array("registrations", places.map { batch.decisions[$0].row.id?.value })
             $0.instantArray("as_of", places.map { snapshot.incoming[$0].registration.asOf })
+            $0.int32Array("badges", places.map { snapshot.incoming[$0].registration.badge.map { max($0, 0) } })
             $0.instant("now", now)
         }
     }
