@@ -95,7 +95,7 @@ actor Planner {
                     log.warning(
                         "Devices use the app's clock: the database does not know their time zones",
                         metadata: [
-                            "message_id": "\(slice.message.text)", "devices": "\(slice.unknownZoneMembers)",
+                            "message_id": "\(slice.message.value.text)", "devices": "\(slice.unknownZoneMembers)",
                         ])
                 }
                 await parcelsWait(slices)
