@@ -119,9 +119,7 @@ struct LocaleTag: Hashable, Sendable {
             index += 1
         }
         language = LanguageTables.current(language: language)
-        if script == 0, region != 0, language == LanguageTables.chinese {
-            script = LanguageTables.script(ofChineseIn: region)
-        }
+        if script == 0, region != 0 { script = LanguageTables.script(of: language, in: region) }
     }
 
     private mutating func take(_ subtag: UInt64, _ text: Span<UInt8>) {
@@ -138,15 +136,24 @@ struct LocaleTag: Hashable, Sendable {
         }
     }
 
+    /// A text in the reader's own language comes before any in a related one.
+    private static let ownLanguage = 1_000
+
     /// How well a text in `other` serves a reader of this locale: above 0; nil if not at all.
     func score(of other: LocaleTag) -> Int? {
         guard language != 0, other.language != 0 else { return nil }
-        if language != other.language { return LanguageTables.reads(language, also: other.language) ? 1 : nil }
+        if language != other.language {
+            guard LanguageTables.reads(language, also: other.language) else { return nil }
+            var reader = self
+            (reader.language, reader.script) = (other.language, likelyScript)
+            return reader.score(of: other).map { $0 - Self.ownLanguage }
+        }
         let (own, its) = (likelyScript, other.likelyScript)
         // Two scripts are two languages for a reader. But a bare "zh" is meant for all readers of Chinese.
         let isMeantForAll = other.script == 0 && other.region == 0
         guard own == 0 || its == 0 || own == its || isMeantForAll else { return nil }
-        return 2 + (own == its ? 100 : 0) + 10 * nearness(of: other) + (variant == other.variant ? 2 : 0)
+        return Self.ownLanguage + 2 + (own == its ? 100 : 0) + 10 * nearness(of: other)
+            + (variant == other.variant ? 2 : 0)
             // "zh" implies "zh-Hans". If both exist, the explicit one comes first, except for a reader of "zh".
             + (script == other.script ? 1 : 0)
     }
@@ -156,38 +163,58 @@ struct LocaleTag: Hashable, Sendable {
         guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant else {
             return false
         }
-        return region == 0 || region == tag.region
-            || region == LanguageTables.parent(of: tag.region, language: language)
+        return region == 0 || region == tag.region || tag.follows(region)
     }
 
     /// 0 for a variant in a region that follows another.
     private var breadth: Int {
-        let ofRegion = region == 0 ? 4 : LanguageTables.parent(of: region, language: language) == nil ? 2 : 0
+        let ofRegion =
+            switch region {
+            case 0: 6
+            case LanguageTables.world: 4
+            default: standard == nil ? 2 : 0
+            }
         return ofRegion + (variant == 0 ? 1 : 0)
     }
 
-    /// 4: the same region. 3: the region that its own follows. 2: all regions. 0: a related region.
+    /// The region whose standard its own region follows.
+    private var standard: UInt64? { LanguageTables.standard(of: region, language: language) }
+
+    /// Whether the standard of another region, or of a larger area, applies in its own region.
+    private func follows(_ area: UInt64) -> Bool {
+        area == standard || area == LanguageTables.world && LanguageTables.followsWorld(region, language: language)
+    }
+
+    /// 4: the same region. 3: the region that its own follows. 2: all regions. 1: a region with the same standard. 0: a
+    /// related region.
     private func nearness(of other: LocaleTag) -> Int {
         guard other.variant == variant || other.variant == 0 else { return 0 }
         if other.region == region { return 4 }
         if other.region == 0 { return 2 }
-        return other.region == LanguageTables.parent(of: region, language: language) ? 3 : 0
+        if follows(other.region) { return 3 }
+        return standard ?? region == other.standard ?? other.region ? 1 : 0
     }
 
-    private var likelyScript: UInt64 {
-        script == 0 && language == LanguageTables.chinese ? LanguageTables.simplified : script
-    }
+    private var likelyScript: UInt64 { script == 0 ? LanguageTables.script(of: language, in: 0) : script }
 }
 
-/// Language data. Source: Unicode CLDR (language aliases, parent locales), RFC 5646.
+/// Language data. Source: Unicode CLDR (language aliases, parent locales, language matching), RFC 5646.
 private enum LanguageTables {
-    static let chinese = packed("zh")
-    static let simplified = packed("hans")
-    static let traditional = packed("hant")
+    /// The area of world English, "en-001".
+    static let world = packed("001")
+    private static let chinese = packed("zh")
+    private static let cantonese = packed("yue")
+    private static let simplified = packed("hans")
+    private static let traditional = packed("hant")
+    private static let english = packed("en")
+    private static let german = packed("de")
     private static let spanish = packed("es")
     private static let portuguese = packed("pt")
     private static let brazil = packed("br")
     private static let portugal = packed("pt")
+    private static let china = packed("cn")
+    private static let britain = packed("gb")
+    private static let unitedStates = packed("us")
     private static let latinAmerica = packed("419")
     private static let hongKong = packed("hk")
     private static let macao = packed("mo")
@@ -199,6 +226,14 @@ private enum LanguageTables {
         ("iw", "he"), ("in", "id"), ("ji", "yi"), ("no", "nb"), ("tl", "fil"), ("mo", "ro"),
     ].map { (packed($0), packed($1)) }
 
+    /// Languages that are written like Chinese, Cantonese among them.
+    private static let sinitic = [
+        "yue", "wuu", "hak", "nan", "gan", "hsn", "cdo", "cjy", "cpx", "mnp", "lzh",
+    ].map(packed)
+
+    /// Swiss German and Luxembourgish.
+    private static let likeGerman = ["gsw", "lb"].map(packed)
+
     private static let traditionalRegions = ["tw", "hk", "mo"].map(packed)
 
     private static let americas = [
@@ -206,21 +241,45 @@ private enum LanguageTables {
         "sv", "us", "uy", "ve",
     ].map(packed)
 
+    /// Regions that write English as in the United States.
+    private static let americanEnglish = ["as", "ca", "gu", "mh", "mp", "ph", "pr", "um", "us", "vi"].map(packed)
+
     static func current(language: UInt64) -> UInt64 { aliases.first { $0.legacy == language }?.current ?? language }
 
-    static func script(ofChineseIn region: UInt64) -> UInt64 {
-        traditionalRegions.contains(region) ? traditional : simplified
+    /// Returns the script in which a language is likely written in a region; 0: unknown. Region 0: anywhere.
+    static func script(of language: UInt64, in region: UInt64) -> UInt64 {
+        if language == cantonese { return region == china ? simplified : traditional }
+        guard language == chinese || sinitic.contains(language) else { return 0 }
+        return traditionalRegions.contains(region) ? traditional : simplified
     }
 
-    /// A Nynorsk reader also reads Bokmål: both are Norwegian, and few messages offer Nynorsk.
-    static func reads(_ language: UInt64, also other: UInt64) -> Bool { language == nynorsk && other == bokmal }
+    /// Whether readers of a language also read another one, which more messages offer.
+    static func reads(_ language: UInt64, also other: UInt64) -> Bool {
+        switch other {
+        case bokmal: language == nynorsk
+        case chinese: sinitic.contains(language)
+        case german: likeGerman.contains(language)
+        default: false
+        }
+    }
 
-    /// Spanish in the Americas, Portuguese outside of Brazil, and Chinese in Macao follow another region's standard.
-    static func parent(of region: UInt64, language: UInt64) -> UInt64? {
-        guard region != 0 else { return nil }
-        if language == spanish, americas.contains(region) { return latinAmerica }
-        if language == portuguese, region != brazil { return portugal }
-        return language == chinese && region == macao ? hongKong : nil
+    /// Returns the region whose standard another one follows: in English, in Spanish in the Americas, in Portuguese
+    /// outside of Brazil, and in Chinese in Macao.
+    static func standard(of region: UInt64, language: UInt64) -> UInt64? {
+        let standard: UInt64
+        switch language {
+        case english: standard = americanEnglish.contains(region) ? unitedStates : britain
+        case spanish where americas.contains(region): standard = latinAmerica
+        case portuguese where region != brazil: standard = portugal
+        case chinese where region == macao: standard = hongKong
+        default: return nil
+        }
+        return region == 0 || region == standard ? nil : standard
+    }
+
+    /// World English is that of all regions but those of American English.
+    static func followsWorld(_ region: UInt64, language: UInt64) -> Bool {
+        language == english && region != 0 && region != world && !americanEnglish.contains(region)
     }
 
     private static func packed(_ text: String) -> UInt64 { text.utf8.reduce(0) { $0 << 8 | UInt64($1) } }

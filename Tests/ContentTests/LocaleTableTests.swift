@@ -38,6 +38,14 @@ struct LocaleTableTests {
             ("es-MX", ["es", "es-419"], "es-419"), ("es-ES", ["es-419", "es"], "es"), ("es-MX", ["es-ES"], "es-ES"),
             ("es-MX", ["es-419", "es-MX"], "es-MX"), ("pt-AO", ["pt-BR", "pt-PT"], "pt-PT"),
             ("pt-BR", ["pt-PT", "pt"], "pt"), ("pt", ["pt-BR", "pt-PT"], "pt-BR"),
+            ("es-MX", ["es-ES", "es-AR"], "es-AR"), ("pt-AO", ["pt-BR", "pt-MZ"], "pt-MZ"),
+            // English is British outside of the United States and a few other regions.
+            ("en-AU", ["en-US", "en-GB"], "en-GB"), ("en-NZ", ["en", "en-GB"], "en-GB"),
+            ("en-IE", ["en-US", "en"], "en"), ("en-IN", ["en-US", "en-001"], "en-001"),
+            ("en-AU", ["en", "en-001"], "en-001"), ("en-001", ["en-US", "en-GB"], "en-GB"),
+            ("en-ZA", ["en-US", "en-NZ"], "en-NZ"), ("en-GB", ["en-US", "en-AU"], "en-AU"),
+            ("en-CA", ["en-GB", "en-US"], "en-US"), ("en-US", ["en-GB", "en-PH"], "en-PH"),
+            ("en-US", ["en-GB", "en"], "en"), ("en-AU", ["en-US"], "en-US"), ("en", ["en-GB", "en-US"], "en-GB"),
             // Chinese is written in two scripts, and the region says in which.
             ("zh-TW", ["zh", "zh-Hans", "zh-Hant"], "zh-Hant"), ("zh-HK", ["zh-Hans", "zh-Hant"], "zh-Hant"),
             ("zh-MO", ["zh", "zh-TW", "zh-HK"], "zh-HK"), ("zh-CN", ["zh-Hant", "zh", "zh-Hans"], "zh-Hans"),
@@ -49,6 +57,12 @@ struct LocaleTableTests {
             ("sr-Latn-RS", ["sr", "sr-Cyrl", "sr-Latn"], "sr-Latn"), ("sr-RS", ["sr-Latn", "sr"], "sr"),
             ("sr-Latn", ["sr"], "sr"), ("sr-RS", ["sr-Cyrl", "sr-Latn"], "sr-Cyrl"),
             ("nn-NO", ["da", "nb"], "nb"), ("nn", ["nb", "nn-NO"], "nn-NO"),
+            ("yue-Hant-HK", ["en", "zh-Hans", "zh-Hant"], "zh-Hant"),
+            ("yue-Hans-CN", ["zh-Hant", "zh-Hans"], "zh-Hans"),
+            ("yue", ["zh-Hans", "zh-Hant"], "zh-Hant"), ("yue-CN", ["zh-Hant", "zh-Hans"], "zh-Hans"),
+            ("yue-HK", ["zh-TW", "zh-HK"], "zh-HK"), ("yue-HK", ["zh-HK", "yue"], "yue"), ("yue", ["zh"], "zh"),
+            ("wuu", ["zh-TW", "zh-CN"], "zh-CN"), ("nan-TW", ["zh-CN", "zh-TW"], "zh-TW"),
+            ("gsw-CH", ["fr", "de"], "de"),
         ] as [(String, [String], String)])
     func nearest(device: String, locales: [String], expected: String) {
         #expect(choice(device, locales) == expected)
@@ -59,7 +73,8 @@ struct LocaleTableTests {
         arguments: [
             ("de", ["fr", "en"]), ("", ["fr"]), ("C", ["fr"]), ("POSIX", ["fr"]), ("zh-Hant", ["zh-Hans", "zh-CN"]),
             ("zh", ["zh-Hant", "zh-HK"]), ("sr-Latn", ["sr-Cyrl"]), ("f", ["fr"]), ("fra", ["fr"]), ("419", ["es-419"]),
-            ("nb", ["nn"]), ("fr", []), (" fr", ["fr"]), ("frankreich", ["fr"]), ("u-fr", ["fr"]), ("\u{e9}", ["fr"]),
+            ("nb", ["nn"]), ("zh-HK", ["yue"]), ("yue-Hant", ["zh-Hans"]), ("de", ["gsw"]), ("fr", []), (" fr", ["fr"]),
+            ("frankreich", ["fr"]), ("u-fr", ["fr"]), ("\u{e9}", ["fr"]),
         ] as [(String, [String])])
     func common(device: String, locales: [String]) {
         #expect(choice(device, locales) == "")
@@ -175,6 +190,8 @@ struct LocaleFallbackTests {
             ("es-MX", [("es", "es"), ("es-MX", nil), ("es-419", "419")], "419"),
             ("ca-ES-valencia", [("ca-ES-valencia", nil), ("ca", "ca")], "ca"),
             ("zh-TW", [("zh-TW", nil), ("zh-Hans", "hans"), ("zh-Hant", "hant")], "hant"),
+            ("en-AU", [("en-AU", nil), ("en-US", "us"), ("en", "en"), ("en-GB", "gb")], "gb"),
+            ("en-GB", [("en-GB", nil), ("en-AU", "au"), ("en-001", "world")], "world"),
         ] as [(String, [(locale: String, title: String?)], String)])
     func fallback(locale: String, titles: [(locale: String, title: String?)], expected: String) {
         #expect(title(of: locale, titles, common: "common") == expected)
@@ -190,7 +207,8 @@ struct LocaleFallbackTests {
     func ends() {
         let tags = [
             "fr", "fr-CA", "fr-FR", "es", "es-419", "es-MX", "pt", "pt-PT", "pt-AO", "pt-BR", "zh", "zh-Hant",
-            "zh-TW", "zh-HK", "zh-MO", "zh-Hans-MO", "ca", "ca-valencia", "ca-ES-valencia", "nn", "nb", "mo", "xx-419",
+            "zh-TW", "zh-HK", "zh-MO", "zh-Hans-MO", "en", "en-001", "en-GB", "en-AU", "en-US", "en-CA", "yue", "ca",
+            "ca-valencia", "ca-ES-valencia", "nn", "nb", "mo", "xx-419",
         ]
         let texts = LocaleTable.texts(
             NotificationText(title: "common"), tags.map { Localization(locale: $0, text: NotificationText(body: $0)) })
