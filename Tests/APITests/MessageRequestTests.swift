@@ -70,7 +70,6 @@ struct MessageRequestTests {
                     data: [
                         DataMember(name: "article", json: JSONText("42")),
                         DataMember(name: "deep", json: JSONText(bytes: Array(#"{"a":[1,null,1.0]}"#.utf8))),
-                        DataMember(name: "nothing", json: JSONText(.null)),
                     ],
                     options: MessageOptions(
                         priority: .normal, ttlSeconds: 0, collapseID: "noon", pushType: .background, isDryRun: true),

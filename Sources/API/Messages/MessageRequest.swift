@@ -135,7 +135,8 @@ package struct MessageRequest: Equatable, Sendable {
         let object = try value.members(at: pointer)
         var members: [DataMember] = []
         members.reserveCapacity(object.count)
-        for member in object.members {
+        // Null is absence here too: FCM's texts have no null, and Apple's devices may drop a notification with one.
+        for member in object.members where !member.value.isNull {
             guard !member.name.isEmpty else {
                 throw Problem(.invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
