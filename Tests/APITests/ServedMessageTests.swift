@@ -228,7 +228,7 @@ struct ServedMessageTests {
             let path = app + "/messages"
             try await world.expect(201, "PUT", app + "/devices/phone", Self.apple)
             // FCM counts the message's id, too.
-            let message = Self.message(#""data": {"k": "\#(String(repeating: "x", count: 4_000))"}"#)
+            let message = Self.message(#""data": {"k": "\#(String(repeating: "x", count: 4_048))"}"#)
             try await world.expect(202, "POST", path, message)
             try await world.expect(201, "PUT", app + "/devices/other", Self.google)
             try await world.refuse(.payloadTooLarge, "POST", path, message, pointer: "")

@@ -30,7 +30,7 @@ struct CompiledMessageTests {
 
     @Test("ends as too large for the other provider's devices")
     func tooLarge() {
-        let message = CompiledMessage(Self.content("k", String(repeating: "x", count: 4_000)), message: Self.id)
+        let message = CompiledMessage(Self.content("k", String(repeating: "x", count: 4_048)), message: Self.id)
         #expect(message.push(for: .apns) != nil && message.push(for: .fcm) == nil)
         #expect(message.rejection(by: .fcm).reason == "payload_too_large")
     }

@@ -301,46 +301,6 @@ struct VariantTests {
     }
 }
 
-@Suite("The size of a message for FCM")
-struct SizeTests {
-    private func content(_ size: Int, badge: BadgeChange = .none, fcm: String? = nil) throws -> MessageContent {
-        MessageContent(
-            notification: NotificationText(body: String(repeating: "x", count: size)), badge: badge,
-            overrides: [.fcm: try fcm.map { try json($0) }])
-    }
-
-    @Test("counts notification and data with the widest badge on the largest platform")
-    func whatCounts() throws {
-        let notification = #"{"body":"x"}"#.utf8.count
-        let identity = #"{"carillon_id":"\#(id)"}"#.utf8.count
-        let tag = #"{"tag":"\#(id)"}"#.utf8.count
-        #expect(try compile(content(1)).payloadBytes == notification + tag + identity)
-        let count = #","notification_count":2147483647"#.utf8.count
-        #expect(try compile(content(1, badge: .increment)).payloadBytes == notification + tag + count + identity)
-        // Android's own data replaces the common data there. Apple's payload comes in addition to it.
-        let android = #"{"android":{"data":{"own":"1"}}}"#
-        #expect(
-            try compile(content(1, fcm: android)).payloadBytes
-                == notification + tag + #"{"own":"1","carillon_id":"\#(id)"}"#.utf8.count)
-        let long = String(repeating: "y", count: 200)
-        #expect(
-            try compile(content(1, badge: .increment, fcm: #"{"apns":{"payload":{"own":"\#(long)"}}}"#)).payloadBytes
-                == notification + #"{"aps":{"badge":2147483647},"own":"\#(long)"}"#.utf8.count + identity)
-        #expect(
-            try compile(content(1, fcm: #"{"webpush":{"notification":{"icon":"\#(long)"}}}"#)).payloadBytes
-                == notification + #"{"tag":"\#(id)","icon":"\#(long)"}"#.utf8.count + identity)
-    }
-
-    @Test("may reach FCM's limit, but not exceed it")
-    func bound() throws {
-        let frame = try compile(content(0)).payloadBytes
-        #expect(fault(try content(4_096 - frame)) == nil)
-        #expect(fault(try content(4_097 - frame)) == .payloadTooLarge(bytes: 4_097, bytesMax: 4_096))
-        let huge = JSONText(bytes: Array("\"\(String(repeating: "x", count: 30_000))\"".utf8))
-        #expect(fault(MessageContent(data: [DataMember(name: "a", json: huge)]))?.code == "payload_too_large")
-    }
-}
-
 @Suite("A background message for FCM")
 struct BackgroundMessageTests {
     private func content(_ fcm: String? = nil, _ change: (inout MessageContent) -> Void = { _ in }) throws

@@ -53,7 +53,7 @@ extension FCMMessage: CompiledPush {
             FCMVariant.append(mark: mark, token: token, badge: member.badge, to: &bytes)
         }
         guard isShort ?? false, let lengths = batch.fillers[variant]?.lengths else { return false }
-        return payloadBytes(variant: variant, pieceBytes: lengths) <= FCMLimits.payloadBytesMax
+        return payloadBytes(variant: variant, pieces: lengths) <= FCMLimits.payloadBytesMax
     }
 
     package func preview(_ device: PreviewedDevice) -> PushPreview {
@@ -72,7 +72,7 @@ extension FCMMessage: CompiledPush {
                 return piece
             }
             bytes = text.bytes(filledWith: pieces)
-            payloadBytes = self.payloadBytes(variant: device.variant, pieceBytes: pieces.map(\.count))
+            payloadBytes = self.payloadBytes(variant: device.variant, pieces: pieces.map { PieceLength(json: $0) })
         }
         return PushPreview(body: bytes, payloadBytes: payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax)
     }

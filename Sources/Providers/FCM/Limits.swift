@@ -1,11 +1,11 @@
 /// FCM's own limits, and ours towards it. Source: "FCM HTTP v1 API", "Throttling and quotas", unless another is named.
 package enum FCMLimits {
-    /// The size of what reaches one device: notification and data, as JSON in UTF-8 bytes, names and punctuation
-    /// included.
+    /// The size of what reaches one device: the UTF-8 bytes of names and values in notification and data, without
+    /// punctuation and escapes. Apple's payload, which FCM hands on, counts as JSON.
     ///
-    /// Google does not say what exactly it counts ("notification and data payload"). We count more than it can mean:
-    /// the common notification, the platform's own notification and the platform's data, for the platform with the
-    /// largest sum. Headers, keys for the delivery and the token are not counted.
+    /// Google does not say which parts it counts ("notification and data payload"). We count more than it can mean: the
+    /// common notification, the platform's own notification and the platform's data, for the platform with the largest
+    /// sum. Headers, keys for the delivery and the token are not counted.
     package static let payloadBytesMax = 4_096
     /// The size of a collapse id, in UTF-8 bytes. It is APNs' bound, because FCM reaches iPhones too; FCM names none.
     package static let collapseIDBytesMax = 64

@@ -92,8 +92,8 @@ package struct FCMMessage: Equatable, Sendable {
 
     /// Returns the size of a message with placeholders, for pieces of these lengths, by place.
     /// `FCMLimits.payloadBytesMax` documents what is counted.
-    package func payloadBytes(variant: Int, pieceBytes: [Int]) -> Int {
-        variants[place(of: variant)].payloadBytes(pieceBytes)
+    package func payloadBytes(variant: Int, pieces: [PieceLength]) -> Int {
+        variants[place(of: variant)].payloadBytes(pieces)
     }
 
     /// Returns the variant's index. A number without a localization comes from rows that don't fit the message; the

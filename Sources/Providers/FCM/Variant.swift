@@ -73,9 +73,9 @@ struct FCMVariant: Equatable, Sendable {
     private static let badgeName = Array("\"badge\":".utf8)
 
     /// Returns the size with pieces of these lengths in `withPlaceholders`, by place.
-    func payloadBytes(_ pieceBytes: [Int]) -> Int {
+    func payloadBytes(_ pieces: [PieceLength]) -> Int {
         var most = payloadBytes
-        for platform in weights { most = max(most, platform.bytes(pieceBytes)) }
+        for platform in weights { most = max(most, platform.bytes(pieces)) }
         return most
     }
 

@@ -9,15 +9,18 @@ package struct PlaceholderFiller: Sendable {
     private let text: PlaceholderText
     private let placeholders: MessagePlaceholders
     /// The length of each piece of the current push, by place.
-    package private(set) var lengths: [Int]
+    package private(set) var lengths: [PieceLength]
     /// The fallback for each place, already escaped, and a part of the pattern.
     private let fallbacks: [[UInt8]]
+    private let fallbackLengths: [PieceLength]
     private var scratch: [UInt8] = []
 
     package init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
         (self.text, self.placeholders) = (text, placeholders)
-        lengths = [Int](repeating: 0, count: text.places.count)
-        fallbacks = text.fallbacks(placeholders)
+        let fallbacks = text.fallbacks(placeholders)
+        self.fallbacks = fallbacks
+        fallbackLengths = fallbacks.map { PieceLength(json: $0) }
+        lengths = fallbackLengths
     }
 
     /// Appends the pieces of one push. Returns false if a piece is longer than any body may be.
@@ -30,26 +33,28 @@ package struct PlaceholderFiller: Sendable {
     ) -> Bool {
         for place in text.places.indices {
             let start = BodyPattern.beginPiece(in: &bytes)
+            var textBytes = 0
             switch text.places[place] {
             case .mark(let mark): appendMark(mark, &bytes)
             case .placeholder(let number, let isNested):
                 let range = values.range(of: member, field: placeholders.placeholders[number].field)
                 if range.isEmpty {
                     BodyPattern.leaveOut(from: start, in: &bytes)
-                    lengths[place] = fallbacks[place].count
+                    lengths[place] = fallbackLengths[place]
                     continue
                 }
                 escape(values.bytes.span.extracting(range), isNested, to: &bytes)
+                textBytes = isNested ? scratch.count : range.count
             }
             guard let length = BodyPattern.endPiece(from: start, in: &bytes) else { return false }
-            lengths[place] = length
+            lengths[place] = PieceLength(asJSON: length, asText: textBytes)
         }
         return true
     }
 
     package var bodyBytes: Int {
         var bytes = text.fixedBytes
-        for place in lengths.indices { bytes += text.occurrences[place] * lengths[place] }
+        for place in lengths.indices { bytes += text.occurrences[place] * lengths[place].asJSON }
         return bytes
     }
 
@@ -58,6 +63,26 @@ package struct PlaceholderFiller: Sendable {
         scratch.removeAll(keepingCapacity: true)
         JSONWriter.append(escaping: value, to: &scratch)
         JSONWriter.append(escaping: scratch.span, to: &bytes)
+    }
+}
+
+/// The length of a value in a placeholder, in bytes.
+package struct PieceLength: Equatable, Sendable {
+    package let asJSON: Int
+    /// Without the escapes of the string that the value is in. 0 for a provider's own mark.
+    package let asText: Int
+
+    init(asJSON: Int, asText: Int) { (self.asJSON, self.asText) = (asJSON, asText) }
+
+    /// - Parameter json: a value as `JSONWriter` escapes it.
+    package init(json: [UInt8]) {
+        var (index, count) = (0, 0)
+        while index < json.count {
+            let isEscape = json[index] == UInt8(ascii: "\\") && index + 1 < json.count
+            index += !isEscape ? 1 : json[index + 1] == UInt8(ascii: "u") ? 6 : 2
+            count += 1
+        }
+        self.init(asJSON: json.count, asText: count)
     }
 }
 
