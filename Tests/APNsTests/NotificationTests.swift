@@ -130,6 +130,21 @@ struct APNsObjectTests {
         #expect(fault(content)?.code == "invalid_value")
         #expect(fault(content)?.pointer?.description == "/apns/aps")
     }
+
+    @Test(
+        "fails validation in the form of FCM's apns object: members would reach the app as data",
+        arguments: [
+            (#"{"headers":{"apns-priority":"5"}}"#, "/apns/headers"),
+            (#"{"headers":{"APNS-Topic":"a"}}"#, "/apns/headers"),
+            (#"{"payload":{"aps":{"alert":"Noon"}}}"#, "/apns/payload"),
+            (#"{"fcm_options":{"image":"https://example.com/i.png"}}"#, "/apns/fcm_options"),
+            (#"{"headers":{"accept":"a"},"payload":{"id":1},"fcm_options":1}"#, nil),
+        ])
+    func formOfFCM(apns: String, pointer: String?) throws {
+        let content = MessageContent(sound: "default", overrides: [.apns: try json(apns)])
+        #expect(fault(content)?.pointer?.description == pointer)
+        #expect(fault(content)?.code == pointer.map { _ in "invalid_value" })
+    }
 }
 
 @Suite("A background push for APNs")

@@ -227,6 +227,14 @@ struct LiveActivityTests {
                 == #"{"aps":{"timestamp":1795348801,"event":"end"}}"#)
     }
 
+    @Test("keeps a null in its state and attributes, which is the app's own value there")
+    func nulls() throws {
+        let state = #""content-state":{"score":null,"teams":[{"name":null}]},"attributes":{"cup":null}"#
+        #expect(
+            try payload(activity(#"{"event":"update","stale-date":null,\#(state)}"#))
+                == #"{"aps":{"timestamp":1795348800,"event":"update",\#(state)}}"#)
+    }
+
     @Test("takes its alert from the notification in every language, with the sound inside")
     func alert() throws {
         let more =

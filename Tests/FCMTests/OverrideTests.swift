@@ -36,6 +36,15 @@ struct OverrideTests {
                 + #""headers":{"apns-collapse-id":"0192f3a4b5c67d8e8f01234567890abc","apns-expiration":"7"}}}}"#)
     }
 
+    @Test("keeps a null in the state and attributes of a Live Activity: it is the app's own value")
+    func activity() throws {
+        let aps = #"{"event":"update","content-state":{"score":null},"attributes":{"cup":null},"category":null}"#
+        #expect(
+            try merged(#"{"apns":{"payload":{"aps":\#(aps)}}}"#, "/apns/payload/aps") == [
+                "sound": "default", "event": "update", "content-state": ["score": .null], "attributes": ["cup": .null],
+            ])
+    }
+
     @Test(
         "may spell its names in snake case or camel case",
         arguments: [

@@ -35,6 +35,14 @@ extension ProviderFault {
             "missing_member", at: pointer, "A push of type \(type.name) needs this; docs/push-types.md shows one.")
     }
 
+    /// A member of the `apns` object as FCM's messages have it.
+    package static func inFCMsForm(_ pointer: JSONPointer) -> ProviderFault {
+        ProviderFault(
+            "invalid_value", at: pointer,
+            "This is the form of FCM's apns object. In a message for APNs the payload's members stand in apns itself, and "
+                + "options sets what the headers say: priority, collapse_id, ttl_seconds, push_type.")
+    }
+
     package static let nothingToShow = ProviderFault(
         nothingToShowCode, at: .root, "An alert push needs a notification, a badge or a sound.")
 

@@ -67,6 +67,7 @@ struct APNsPayloadCompiler {
         let pointer = JSONPointer.root / "apns"
         guard let text = content.overrides[.apns] else { return JSONObject() }
         guard let patch = try text.value(at: pointer).object else { throw .wrongValue(pointer, expected: "an object") }
+        if let name = memberInFCMsForm(of: patch) { throw .inFCMsForm(pointer / name) }
         if let aps = patch["aps"] {
             guard let members = aps.object else { throw .wrongValue(pointer / "aps", expected: "an object") }
             // The registry counts the badge. It would not know of a number given here, and would later set the phone
@@ -76,12 +77,21 @@ struct APNsPayloadCompiler {
         return patch
     }
 
+    /// Returns a member that has a meaning in FCM's `apns` object, and that a phone would get as data here; nil: none.
+    private static func memberInFCMsForm(of patch: JSONObject) -> String? {
+        if patch["payload"]?.object?["aps"] != nil { return "payload" }
+        let headers = patch["headers"]?.object?.members ?? []
+        if headers.contains(where: { $0.name.lowercased().utf8.starts(with: "apns-".utf8) }) { return "headers" }
+        return ["fcm_options", "fcmOptions"].first { patch[$0]?.object != nil }
+    }
+
     private func aps(_ text: NotificationText?, locale: String?) throws(ProviderFault) -> JSONObject {
         let bytes = contentBytes + (text?.byteCount ?? 0)
         guard bytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: bytes, bytesMax: row.payloadBytesMax, locale: locale)
         }
-        let aps = JSONValue.object(commonPart(text)).mergePatched(with: .object(apsPatch)).object ?? JSONObject()
+        let merged = JSONValue.object(commonPart(text)).mergePatched(with: .object(apsPatch)).object ?? JSONObject()
+        let aps = merged.keepingActivityMembers(of: apsPatch)
         try APNsPayloadKeys.check(aps, row.type)
         return aps
     }

@@ -151,6 +151,7 @@ extension FCMMessageCompiler {
         base["webpush"] = .object(webpush(showing))
         var message =
             patch.isEmpty ? base : JSONValue.object(base).mergePatched(with: .object(patch)).object ?? JSONObject()
+        keepActivityMembers(in: &message)
         finish(&message)
         return message
     }
@@ -221,6 +222,15 @@ extension FCMMessageCompiler {
         var webpush = JSONObject([JSONMember("headers", .object(JSONObject([JSONMember("TTL", Self.standIn)])))])
         if showing.onWeb { webpush["notification"] = .object(JSONObject([JSONMember("tag", .string(tag))])) }
         return webpush
+    }
+
+    private func keepActivityMembers(in message: inout JSONObject) {
+        guard let sent = patch["apns"]?.object?["payload"]?.object?["aps"]?.object, var apns = message["apns"]?.object,
+            var payload = apns["payload"]?.object, let aps = payload["aps"]?.object
+        else { return }
+        payload["aps"] = .object(aps.keepingActivityMembers(of: sent))
+        apns["payload"] = .object(payload)
+        message["apns"] = .object(apns)
     }
 
     /// Completes the patched message: adds the push's identity to all data, and removes empty objects.
