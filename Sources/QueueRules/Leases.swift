@@ -42,6 +42,10 @@ package struct LeasedParcel: Equatable, Sendable {
     /// By position: no earlier lease was free to send to the member, whatever became of its owner. Set only if an
     /// earlier owner or answer was lost; empty: false for all.
     package var neverSent: [Bool] = []
+    /// The message increments badges, and the badge mark covers the members now, except those in `uncounted`.
+    package var countsBadges = false
+    /// By position: neither this lease nor an earlier one incremented the member's badge. Empty: false for all.
+    package var uncounted: [Bool] = []
     package let tokens: [UInt8]
     /// The members' registered locales, also in one array. Empty if the message has no texts that depend on them.
     package let locales: [UInt8]
@@ -170,17 +174,20 @@ package struct Settlement: Equatable, Sendable {
     package let sample: AnswerSample
     /// The same terminal states by member, and members that go on after an attempt. For display, never counted.
     package let history: [HistoryEntry]
+    /// Members whose push ended and was surely not shown, although their badges were incremented for it.
+    package let takenBack: [RegistrationID]
 
     package init(
         parcel: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32,
         terminalCounts: [TerminalCount], settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int,
         sample: AnswerSample = AnswerSample(),
-        history: [HistoryEntry] = []
+        history: [HistoryEntry] = [], takenBack: [RegistrationID] = []
     ) {
         (self.parcel, self.message, self.route) = (parcel, message, route)
         (self.epoch, self.settles) = (epoch, settles)
         (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)
         (self.pendingAfter, self.sample, self.history) = (pendingAfter, sample, history)
+        self.takenBack = takenBack
     }
 }
 

@@ -209,7 +209,16 @@ extension ParcelRun {
     mutating func end(_ position: Int, _ terminalStatus: TerminalStatus, isTried: Bool = false) {
         terminalCounts.add(terminalStatus)
         ended.add(position, terminalStatus, attempts: isTried ? nextAttempt : parcel.attempt)
+        if terminalStatus.isUnshown, isCounted(position), !mayHaveBeenShown(position) {
+            takenBack.append(parcel.members[position].registration)
+        }
         close(position)
+    }
+
+    /// Whether this lease or an earlier one incremented the member's badge.
+    private func isCounted(_ position: Int) -> Bool {
+        parcel.countsBadges && parcel.members[position].status != .deleted
+            && !(parcel.uncounted.indices.contains(position) && parcel.uncounted[position])
     }
 
     private mutating func close(_ position: Int) {

@@ -35,13 +35,14 @@ extension ParcelRun {
             parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: parcel.epoch, settles: settles,
             terminalCounts: terminalCounts.inOrder(), settledBits: settledBits, remainders: goingOn,
             pendingAfter: openCount, sample: sample,
-            history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) })
+            history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) }, takenBack: takenBack)
         let pending = PendingSettle(
             settlement: settlement, verdicts: verdicts, app: parcel.app,
             isSmall: parcel.memberCount <= SettleQueue.membersMax)
         settling = pending
         terminalCounts = TerminalTally()
         remainders = RemainderTally()
+        takenBack = []
         verdicts = []
         sample = AnswerSample()
         hasChanges = false

@@ -29,6 +29,8 @@ package struct ParcelRun: Equatable, Sendable {
     var terminalCounts = TerminalTally()
     var ended: TerminalMembers
     var remainders = RemainderTally()
+    /// Members whose increment the next settle takes back.
+    var takenBack: [RegistrationID] = []
     var verdicts: [GuardedVerdict] = []
     var sample = AnswerSample()
     var settledBits: [UInt8]

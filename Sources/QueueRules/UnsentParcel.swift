@@ -13,6 +13,8 @@ package struct UnsentParcel: Equatable, Sendable {
     package let attempt: Int16
     /// An earlier attempt may have reached the device: its answer was lost, or an owner that was free to send died.
     package let mayHaveBeenShown: Bool
+    /// The message increments badges, and the badge mark covers the members, except those in `deferredBits`.
+    package let countsBadges: Bool
     /// All frozen members, settled ones included.
     package let members: [RegistrationID]
     /// Bit `index` is set if the member is settled or handed over. Empty: no bit is set.
@@ -22,13 +24,13 @@ package struct UnsentParcel: Equatable, Sendable {
 
     package init(
         id: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
-        mayHaveBeenShown: Bool,
+        mayHaveBeenShown: Bool, countsBadges: Bool = false,
         members: [RegistrationID], settledBits: [UInt8], deferredBits: [UInt8] = []
     ) {
         (self.id, self.message, self.route) = (id, message, route)
         (self.epoch, self.settles, self.attempt) = (epoch, settles, attempt)
         (self.mayHaveBeenShown, self.members, self.settledBits) = (mayHaveBeenShown, members, settledBits)
-        self.deferredBits = deferredBits
+        (self.countsBadges, self.deferredBits) = (countsBadges, deferredBits)
     }
 
     package func settlement(isCancelled: Bool) -> Settlement {
@@ -37,11 +39,13 @@ package struct UnsentParcel: Equatable, Sendable {
         if bits.count < bytes { bits += [UInt8](repeating: 0, count: bytes - bits.count) }
         var unsent: [RegistrationID] = []
         var perhapsShown: [RegistrationID] = []
+        var takenBack: [RegistrationID] = []
         for index in members.indices where !bits.hasBit(index) {
             if mayHaveBeenShown && !deferredBits.hasBit(index) {
                 perhapsShown.append(members[index])
             } else {
                 unsent.append(members[index])
+                if countsBadges && !deferredBits.hasBit(index) { takenBack.append(members[index]) }
             }
             bits[index >> 3] |= 1 << UInt8(index & 7)
         }
@@ -54,7 +58,8 @@ package struct UnsentParcel: Equatable, Sendable {
             terminalCounts: groups.map { TerminalCount(terminalStatus: $0.terminalStatus, count: $0.members.count) },
             settledBits: bits,
             remainders: [], pendingAfter: 0,
-            history: groups.map { HistoryEntry(.ended($0.terminalStatus), attempts: attempt, members: $0.members) })
+            history: groups.map { HistoryEntry(.ended($0.terminalStatus), attempts: attempt, members: $0.members) },
+            takenBack: takenBack)
     }
 }
 
@@ -65,6 +70,15 @@ extension [UInt8] {
 }
 
 extension TerminalStatus {
+    /// Whether the attempts of the lease that ended the push can't have been shown. Earlier ones may have been.
+    var isUnshown: Bool {
+        switch state {
+        case .accepted: false
+        case .rejected, .unregistered, .expired, .suppressed, .cancelled: true
+        case .gaveUp: reason == TerminalReason.retriesExhausted
+        }
+    }
+
     /// The terminal state of a push that is not tried again. One that may have been shown is not called unsent (rule
     /// 9).
     static func unsent(isCancelled: Bool, mayHaveBeenShown: Bool) -> TerminalStatus {

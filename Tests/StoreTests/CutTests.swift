@@ -309,6 +309,7 @@ extension StoreWorld {
     }
 
     fileprivate func setBadges(to badge: Int32) async throws {
-        _ = try await pool.run(query("UPDATE registration_pulse SET badge = :badge") { $0.int32("badge", badge) })
+        let set = query("UPDATE registration_pulse SET badge = :badge, raised = 0") { $0.int32("badge", badge) }
+        _ = try await pool.run(set)
     }
 }

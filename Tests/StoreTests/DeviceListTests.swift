@@ -98,7 +98,7 @@ struct DeviceListTests {
                 INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
                 SELECT app_id, route_id, provider, kind, 'a' || n, sha256(n::text::bytea)
                 FROM registrations, generate_series(1, 12000) AS n;
-                INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
+                INSERT INTO registration_pulse (registration_id, badge, registered_at) SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
                 UPDATE registrations SET provider = 1, locale = 'fr' WHERE installation = 'i1'
                 """)
             var filter = DeviceFilter()

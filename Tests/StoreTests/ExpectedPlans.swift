@@ -5,6 +5,7 @@ extension QueryPlanTests {
         ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (service = $2) AND (priority = "),
         ("parcel_claim_urgent", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_settle", "Index Scan using registration_pulse_pkey on registration_pulse"),
         ("parcel_settle_ending", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using messages_pkey on messages"),

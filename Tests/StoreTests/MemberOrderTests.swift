@@ -15,7 +15,7 @@ struct MemberOrderTests {
         INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
         SELECT r.app_id, r.route_id, 1, 1, 'c' || n, sha256(n::text::bytea) FROM registrations r,
             generate_series(1, 20000) AS n;
-        INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ORDER BY md5(id::text)
+        INSERT INTO registration_pulse (registration_id, badge, registered_at) SELECT id, 0, '2026-01-01' FROM registrations ORDER BY md5(id::text)
         ON CONFLICT DO NOTHING;
         ANALYZE registration_pulse
         """

@@ -35,7 +35,7 @@ struct NeighbourTests {
         SELECT app_id, routes.id, 1, 1, 'load-' || n, sha256((slug || n)::bytea), 'load-' || n / 3, '{all}'
         FROM apps JOIN routes ON app_id = apps.id, generate_series(1, \(count)) AS n
         WHERE slug = '\(slug)' AND environment = 1;
-        INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
+        INSERT INTO registration_pulse (registration_id, badge, registered_at) SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', '2030-01-01' FROM registrations
         WHERE installation LIKE 'load-%' ON CONFLICT DO NOTHING;
         """

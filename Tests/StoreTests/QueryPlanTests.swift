@@ -21,7 +21,7 @@ struct QueryPlanTests {
         INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
         SELECT routes.app_id, routes.id, 1, 1, 'c' || n || '-' || routes.id, sha256((n || '-' || routes.id)::bytea)
         FROM routes, generate_series(1, 5000) AS n WHERE environment = 1;
-        INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
+        INSERT INTO registration_pulse (registration_id, badge, registered_at) SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
         UPDATE registrations SET user_id = 'u' || id / 4, tags = ARRAY['t' || id % 50, 'u' || id / 4],
             state = CASE id % 1000 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END WHERE installation LIKE 'c%';
         INSERT INTO messages (id, app_id, format, priority, push_type, audience_summary, kind, horizon, accepted_at, expires_at)

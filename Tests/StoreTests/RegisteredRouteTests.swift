@@ -79,7 +79,8 @@ struct RegisteredRouteTests {
     func goes() async throws {
         try await Self.withRoutes { world, routes async throws in
             try await world.pool.script(Self.insert(routes.map { ($0.app, $0.id, $0.provider) }))
-            try await world.pool.script("INSERT INTO registration_pulse SELECT id, 0, now() FROM registrations")
+            try await world.pool.script(
+                "INSERT INTO registration_pulse (registration_id, registered_at) SELECT id, now() FROM registrations")
             try await world.pool.script("DELETE FROM routes WHERE id = \(routes[0].id)")
             #expect(try await world.number("SELECT count(*) FROM registrations") == 2)
             try await world.pool.script("DELETE FROM apps WHERE id = \(routes[0].app)")

@@ -129,7 +129,7 @@ struct KilledControlTests {
             breaches.append("P2: \(unknown.count) answers are reported as lost")
         }
         for registration in evidence.registrations {
-            // A push that was leased and not sent keeps the raised badge: badges count attempts.
+            // A push whose owner died keeps the raised badge: it may have been shown.
             let least = arrived.contains(registration.installation) ? 1 : 0
             if !(least...1).contains(registration.badge) {
                 breaches.append("P3: \(registration.installation) has badge \(registration.badge)")

@@ -11,6 +11,9 @@ package struct Ledger: Sendable {
     private var status: [PushPair: PairStatus] = [:]
     private var badges: [RegistrationID: Int32] = [:]
     private var raised: Set<PushPair> = []
+    /// The part of each badge that messages added since it was set.
+    private var added: [RegistrationID: Int32] = [:]
+    private var takenBack: Set<PushPair> = []
     private var lapsed: Set<LeaseName> = []
     /// The true time until which the store reserved the parcel for a lease. Never iterated.
     private var promises: [LeaseName: SimulatedTime] = [:]
@@ -131,7 +134,10 @@ package struct Ledger: Sendable {
 
     package mutating func refuseHere(_ pair: PushPair) { refusedHere.insert(pair) }
 
-    package mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
+    package mutating func setBadge(_ badge: Int32, of registration: RegistrationID) {
+        badges[registration] = badge
+        added[registration] = 0
+    }
 
     package func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
 
@@ -140,9 +146,26 @@ package struct Ledger: Sendable {
         guard raised.insert(pair).inserted else { return }
         switch change {
         case .none: break
-        case .increment: badges[pair.registration, default: 0] += 1
-        case .value(let badge): badges[pair.registration] = badge
+        case .increment:
+            badges[pair.registration, default: 0] += 1
+            added[pair.registration, default: 0] += 1
+        case .value(let badge): setBadge(badge, of: pair.registration)
         }
+    }
+
+    /// Takes an increment back once. A device that was deleted before the lease never had it.
+    mutating func takeBack(_ pair: PushPair) -> String? {
+        guard takenBack.insert(pair).inserted else { return "an increment was taken back twice" }
+        switch status[pair]?.terminalStatus?.state {
+        case nil, .accepted: return "an increment was taken back although its push did not fail"
+        case .gaveUp where status[pair]?.terminalStatus?.reason != TerminalReason.retriesExhausted:
+            return "an increment was taken back although its push may have been shown"
+        default: break
+        }
+        guard raised.contains(pair), added[pair.registration, default: 0] > 0 else { return nil }
+        badges[pair.registration, default: 0] -= 1
+        added[pair.registration, default: 0] -= 1
+        return nil
     }
 }
 

@@ -96,6 +96,13 @@ extension SimulatedStore {
         var parcel = handOut(parcels[place], order.service, now)
         if let deferrals, deferrals.contains(where: { $0 != .none }) { parcel.deferrals = deferrals }
         parcel.neverSent = neverSent
+        if message(parcel.message)?.badge == .increment, parcels[place].isBadgeMarked {
+            parcel.countsBadges = true
+            let row = parcels[place]
+            if let left = row.uncounted {
+                parcel.uncounted = row.members.indices.filter { !row.settled[$0] }.map { left[$0] }
+            }
+        }
         return parcel
     }
 
@@ -129,9 +136,25 @@ extension SimulatedStore {
         guard let row = placeOfRegistration(id) else { return }
         switch change {
         case .none: break
-        case .increment: registrations[row].badge += registrations[row].badge < .max ? 1 : 0
-        case .value(let badge): registrations[row].badge = badge
+        case .increment:
+            guard registrations[row].badge < .max else { return }
+            registrations[row].badge += 1
+            registrations[row].raised += 1
+        case .value(let badge): set(badge, at: row)
         }
+    }
+
+    /// Sets a registration's badge. No increment before that is taken back.
+    mutating func set(_ badge: Int32, at row: Int) {
+        registrations[row].badge = badge
+        registrations[row].raised = 0
+    }
+
+    /// Takes an increment back from a registration's badge.
+    mutating func lowerBadge(_ id: RegistrationID) {
+        guard let row = placeOfRegistration(id), registrations[row].raised > 0 else { return }
+        registrations[row].badge -= 1
+        registrations[row].raised -= 1
     }
 
     private func handOut(_ parcel: ParcelRow, _ service: TopicService, _ now: WallInstant) -> LeasedParcel {

@@ -67,7 +67,7 @@ extension SimulatedStore {
         if decision.liftsSuspicion { forgetSuspicion(registrations[place].id) }
         registrations[place].stored = decision.row
         registrations[place].asOf = input.asOf ?? registrations[place].asOf
-        registrations[place].badge = input.badge.map { max($0, 0) } ?? registrations[place].badge
+        if let badge = input.badge { set(max(badge, 0), at: place) }
         registrations[place].registeredAt = max(registrations[place].registeredAt, input.learned(at: now))
     }
 
@@ -101,7 +101,7 @@ extension SimulatedStore {
     package mutating func setBadge(_ badge: Int32, app: AppID, installation: String, kind: TokenKind = .alert) -> Int32?
     {
         guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
-        registrations[place].badge = badge
+        set(badge, at: place)
         return badge
     }
 
@@ -111,6 +111,7 @@ extension SimulatedStore {
     {
         guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
         registrations[place].badge = max(0, registrations[place].badge - count)
+        registrations[place].raised = min(registrations[place].raised, registrations[place].badge)
         return registrations[place].badge
     }
 

@@ -19,6 +19,7 @@ extension SimulatedStore {
         }
         publish(settlement, place, now)
         write(settlement, place)
+        for registration in settlement.takenBack { lowerBadge(registration) }
         count(settlement.sample, on: parcel.origin?.route ?? parcel.route, now)
         for remainder in settlement.remainders where !remainder.members.isEmpty {
             insert(remainder, of: parcels[place], now)

@@ -158,7 +158,8 @@ extension SimulatedStore {
             parcels[place].epoch += 1
             parcels[place].lease = LeaseRow(owner: ProcessID(message.id.value), until: now)
             let before = parcels[place]
-            let settlement = before.unsent.settlement(isCancelled: isCancelled)
+            let settlement = before.unsent(increments: message.badge == .increment)
+                .settlement(isCancelled: isCancelled)
             _ = settle([settlement], now: now)
             return (settlement, before)
         }
@@ -177,10 +178,11 @@ extension ParcelRow {
     /// Whether it waits for a lease, or for its rate before that.
     var waits: Bool { lease == nil && !isOnHold }
 
-    fileprivate var unsent: UnsentParcel {
+    fileprivate func unsent(increments: Bool) -> UnsentParcel {
         UnsentParcel(
             id: id, message: message, route: route, epoch: epoch, settles: settles, attempt: attempt,
-            mayHaveBeenShown: isBadgeMarked && (answerLost || lapses > 0), members: members, settledBits: bitmap,
+            mayHaveBeenShown: isBadgeMarked && (answerLost || lapses > 0), countsBadges: isBadgeMarked && increments,
+            members: members, settledBits: bitmap,
             deferredBits: uncounted?.bits ?? [])
     }
 }

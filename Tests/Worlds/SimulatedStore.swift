@@ -100,6 +100,8 @@ package struct RegistrationRow: Equatable, Sendable {
     package var asOf: WallInstant?
     /// The generation of the token for which both environments were asked.
     package var environmentsCompared: TokenGeneration?
+    /// The part of the badge that messages added since it was set.
+    package var raised: Int32 = 0
 
     /// The row with which a new registration is compared.
     package var storedRow: StoredRegistration {

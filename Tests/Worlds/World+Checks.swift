@@ -79,6 +79,10 @@ extension SimulatedWorld {
                 fail("P2", wrong)
             }
         }
+        for member in settlement.takenBack {
+            let pair = PushPair(message: before.message, registration: member)
+            if let wrong = ledger.takeBack(pair) { fail("P3", wrong) }
+        }
         if let sum = store.brokenSum { fail("P2", sum) }
         recordInSibling(settlement, before)
     }

@@ -1,5 +1,6 @@
 import Content
 import JSON
+import ProviderInterface
 
 /// The size that Google counts for one text of a message, bounded by `FCMLimits.payloadBytesMax`.
 struct FCMMeasure: Equatable, Sendable {

@@ -1,5 +1,6 @@
 import Content
 import JSON
+import ProviderInterface
 
 /// One text of a message, as bytes around those that differ from push to push:
 ///

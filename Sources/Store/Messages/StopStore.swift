@@ -182,10 +182,12 @@ extension Settlement {
         guard members.count == count else { throw .unexpectedShape(statement: StopSQL.claim.name, column: 10) }
         let settled = try row.bits(count, column: 11)
         let deferred = try row.bits(count, column: 12)
+        let increments = try row.int16() == BadgeChange.increment.column
         let parcel = UnsentParcel(
             id: id, message: message, route: route, epoch: epoch, settles: settles, attempt: attempt,
             // Without the badge mark, no lease was free to send.
-            mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0), members: members.map(RegistrationID.init),
+            mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0), countsBadges: isMarked && increments,
+            members: members.map(RegistrationID.init),
             settledBits: settled, deferredBits: deferred)
         self = parcel.settlement(isCancelled: try row.bool())
     }

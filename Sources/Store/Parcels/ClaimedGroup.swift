@@ -26,8 +26,8 @@ struct ClaimedGroup: Sendable {
     private(set) var writes: [Query] = []
     /// The badges of each parcel's members as its lease leaves them.
     private var badges: [[Int64: Int32]] = []
-    /// The new values of the badges that the leases increment.
-    private var raised: [Int64: Int32] = [:]  // lookup only
+    /// The badges that the leases change.
+    private var raised: [Int64: RaisedBadge] = [:]  // lookup only
     /// The members that a quantum takes of its parcel.
     private var share = 0
 
@@ -147,9 +147,11 @@ struct ClaimedGroup: Sendable {
                 for id in parcel.ids {
                     guard var badge = status[id] else { continue }
                     if raises || free.contains(id) {
-                        badge = isSet ? parcel.row.badgeValue : badge + (badge < .max ? 1 : 0)
+                        var change = raised[id] ?? RaisedBadge(badge: badge)
+                        if isSet { change.set(parcel.row.badgeValue) } else { change.increment() }
+                        badge = change.badge
                         status[id] = badge
-                        raised[id] = badge
+                        raised[id] = change
                     }
                     own[id] = badge
                 }
@@ -165,7 +167,9 @@ struct ClaimedGroup: Sendable {
         let ids = raised.keys.sorted()
         return Query(MemberSQL.writeBadges) {
             $0.int64Array("members", ids)
-            $0.int32Array("badges", ids.map { raised[$0] ?? 0 })
+            $0.int32Array("badges", ids.map { raised[$0]?.badge ?? 0 })
+            $0.boolArray("are_set", ids.map { raised[$0]?.isSet ?? false })
+            $0.int32Array("raised", ids.map { raised[$0]?.raised ?? 0 })
         }
     }
 
@@ -203,6 +207,24 @@ struct ClaimedGroup: Sendable {
             } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
         }
         return leased
+    }
+}
+
+/// A badge that parcels of one lease change in their order.
+private struct RaisedBadge: Sendable {
+    private(set) var badge: Int32
+    private(set) var isSet = false
+    /// How much messages added, since the badge was set if one of them set it.
+    private(set) var raised: Int32 = 0
+
+    init(badge: Int32) { self.badge = badge }
+
+    mutating func set(_ value: Int32) { (badge, isSet, raised) = (value, true, 0) }
+
+    mutating func increment() {
+        guard badge < .max else { return }
+        badge += 1
+        raised += 1
     }
 }
 

@@ -131,7 +131,18 @@ struct ClaimedParcel: Sendable {
             members: members, tokens: tokens, locales: locales, settledBits: settledBits)
         if let judged, judged.deferredCount > 0 { parcel.deferrals = judged.deferrals }
         parcel.neverSent = neverSent
+        if countsBadges {
+            parcel.countsBadges = true
+            if let left = judged == nil ? uncounted : judged?.uncounted {
+                parcel.uncounted = indices.map { left[Int($0)] }
+            }
+        }
         return parcel
+    }
+
+    /// The message increments badges, and the badge mark covers the parcel from this lease on.
+    private var countsBadges: Bool {
+        row.badgeChange == BadgeChange.increment.column && (!row.isUnmarked || raisesBadges || judged != nil)
     }
 
     private var neverSent: [Bool] {

@@ -13,7 +13,9 @@ enum MemberSQL {
     private static let raiseBadges = MemberStatement("member_badges_raise", key: "registration_id") {
         """
         UPDATE registration_pulse SET badge = CASE WHEN :badge_change = \(BadgeChange.value(0).column) THEN :badge_value
-            ELSE badge + (badge < 2147483647)::integer END
+            ELSE badge + (badge < 2147483647)::integer END,
+            raised = CASE WHEN :badge_change = \(BadgeChange.value(0).column) THEN 0
+                ELSE raised + (badge < 2147483647)::integer END
         WHERE \($0) RETURNING registration_id, badge
         """
     }
@@ -40,11 +42,14 @@ enum MemberSQL {
         ORDER BY registration_id FOR UPDATE
         """)
 
-    /// Writes badges to rows that are locked already.
+    /// Writes badges to rows that are locked already. `:raised` is how much messages added, since the badge was set if
+    /// one of them set it.
     static let writeBadges = Statement(
         "member_badges_write",
         """
-        UPDATE registration_pulse AS own SET badge = new.badge FROM unnest(:members, :badges) AS new (id, badge)
+        UPDATE registration_pulse AS own SET badge = new.badge,
+            raised = CASE WHEN new.is_set THEN new.raised ELSE own.raised + new.raised END
+        FROM unnest(:members, :badges, :are_set, :raised) AS new (id, badge, is_set, raised)
         WHERE own.registration_id = new.id
         """)
 

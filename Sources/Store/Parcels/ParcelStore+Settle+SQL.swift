@@ -172,6 +172,19 @@ enum SettleSQL {
         )
         """
 
+    // A badge that was set since the increment keeps its value, unless messages added to it again.
+    private static let takenBack = """
+        taken AS (
+            UPDATE registration_pulse p SET badge = p.badge - least(p.raised, back.count),
+                raised = p.raised - least(p.raised, back.count)
+            FROM (
+                SELECT member AS id, count(*)::integer AS count FROM unnest(:taken_places, :taken_members)
+                    AS unshown (place, member)
+                WHERE \(isMine("unshown.place")) GROUP BY member ORDER BY member
+            ) AS back WHERE p.registration_id = back.id
+        )
+        """
+
     /// Locks the rows of settlements, except those that others have locked. It returns the places of settlements with
     /// both rows locked, or whose parcel is gone.
     static let lock = Statement(
@@ -192,17 +205,21 @@ enum SettleSQL {
     /// Returns the places of the settlements that were written.
     static let settle = settle("parcel_settle", .any)
 
-    /// The same, for settlements that end their parcels and leave no remainders.
+    /// The same, for settlements that end their parcels, leave no remainders and take no badge back.
     ///
     /// Nearly all settles of single messages are such. They take a fifth less of the server's time, because it sets up
-    /// two writes less for each call.
+    /// three writes less for each call.
     static let ending = settle("parcel_settle_ending", .ending)
 
     private static func settle(_ name: String, _ scope: Scope) -> Statement {
         let remainders = scope == .any ? "\(created), " : ""
+        let badges = scope == .any ? ", \(takenBack)" : ""
         return Statement(
             name,
-            "WITH \(mine(scope)), \(folded), \(remainders)\(reasons), \(paces), \(feedback) SELECT place FROM mine")
+            """
+            WITH \(mine(scope)), \(folded), \(remainders)\(reasons), \(paces), \(feedback)\(badges)
+            SELECT place FROM mine
+            """)
     }
 
     /// The status of the parcels that still exist, by their places.

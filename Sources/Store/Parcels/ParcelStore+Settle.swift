@@ -121,12 +121,14 @@ extension ParcelStore {
         precondition(settlements.allSatisfy { $0.pendingAfter >= 0 }, "a settle leaves no negative number of members")
         let areEnding = settlements.allSatisfy { settlement in
             settlement.pendingAfter == 0 && settlement.remainders.allSatisfy(\.members.isEmpty)
+                && settlement.takenBack.isEmpty
         }
         let settle = Query(areEnding ? SettleSQL.ending : SettleSQL.settle) {
             $0.settlements(settlements, places: places ?? Array(settlements.indices), now: now)
             if !areEnding { $0.remainders(of: settlements) }
             $0.reasons(of: settlements)
             $0.history(of: settlements)
+            if !areEnding { $0.takenBack(of: settlements) }
         }
         return [Query(PlannerSQL.throughKeys), settle]
     }

@@ -60,6 +60,14 @@ extension Parameters {
         int32Array("event_member_counts", history.map { Int32($0.entry.members.count) })
     }
 
+    mutating func takenBack(of settlements: [Settlement]) {
+        let taken = settlements.enumerated().flatMap { place, settlement in
+            settlement.takenBack.map { (place: Int64(place + 1), member: $0.value) }
+        }
+        int64Array("taken_places", taken.map(\.place))
+        int64Array("taken_members", taken.map(\.member))
+    }
+
     mutating func remainders(of settlements: [Settlement]) {
         let remainders = settlements.enumerated().flatMap { place, settlement in
             settlement.remainders.filter { !$0.members.isEmpty }.map { (place: Int64(place + 1), left: $0) }

@@ -10,11 +10,15 @@ enum BadgeSQL {
     static let read = Statement("badge_read", "SELECT p.badge FROM registration_pulse p WHERE \(place)")
 
     static let set = Statement(
-        "badge_set", "UPDATE registration_pulse p SET badge = :badge WHERE \(place) RETURNING p.badge")
+        "badge_set", "UPDATE registration_pulse p SET badge = :badge, raised = 0 WHERE \(place) RETURNING p.badge")
 
     static let consume = Statement(
         "badge_consume",
-        "UPDATE registration_pulse p SET badge = greatest(p.badge - :count, 0) WHERE \(place) RETURNING p.badge")
+        "UPDATE registration_pulse p SET \(consumed) WHERE \(place) RETURNING p.badge")
+
+    private static let consumed = """
+        badge = greatest(p.badge - :count, 0), raised = least(p.raised, greatest(p.badge - :count, 0))
+        """
 
     // The registration that holds the token, of the first provider that has one.
     private static let locked = """
@@ -31,7 +35,7 @@ enum BadgeSQL {
         "badge_set_by_token",
         """
         \(locked)
-        UPDATE registration_pulse p SET badge = :badge FROM held WHERE p.registration_id = held.id
+        UPDATE registration_pulse p SET badge = :badge, raised = 0 FROM held WHERE p.registration_id = held.id
         RETURNING p.badge, held.installation, held.kind
         """)
 
@@ -39,7 +43,7 @@ enum BadgeSQL {
         "badge_consume_by_token",
         """
         \(locked)
-        UPDATE registration_pulse p SET badge = greatest(p.badge - :count, 0)
+        UPDATE registration_pulse p SET \(consumed)
         FROM held WHERE p.registration_id = held.id
         RETURNING p.badge, held.installation, held.kind
         """)
