@@ -13,9 +13,9 @@ CREATE TABLE parcels (
     route_id      bigint      NOT NULL,
     -- The format of the message.
     format        smallint    NOT NULL,
-    -- The service of the topic: 0 app, 1 voip, 2 complication, 3 file provider. A credential covers a route and a
-    -- service.
-    service       smallint    NOT NULL DEFAULT 0 CHECK (service BETWEEN 0 AND 3),
+    -- The service of the topic: 0 app, 1 voip, 2 complication, 3 file provider, 4 Live Activity, 5 push-to-talk,
+    -- 6 location, 7 widgets, 8 controls. A credential covers a route and a service.
+    service       smallint    NOT NULL DEFAULT 0 CHECK (service BETWEEN 0 AND 8),
     priority      smallint    NOT NULL CHECK (priority IN (1, 2)), -- 1 transactional, 2 bulk
     state         smallint    NOT NULL DEFAULT 1,
     -- Each lease raises epoch; each settle of a lease raises settles.

@@ -3,6 +3,8 @@
 
 -- facts holds no secret.
 -- A slot is (app, provider, environment, set of topics, sorted); it has at most one active credential.
+-- whole_topics has the topics that a certificate covers, push types' suffixes included. A suffix alone, or the empty
+-- text, stands for registrations without a topic. An empty list belongs to a key: it covers every push type.
 CREATE TABLE credentials (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id       bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
@@ -10,6 +12,7 @@ CREATE TABLE credentials (
     environment  smallint    NOT NULL,
     kind         text        NOT NULL CHECK (kind IN ('token', 'certificate', 'service_account', 'client')),
     topics       text[]      NOT NULL DEFAULT '{}',
+    whole_topics text[]      NOT NULL DEFAULT '{}',
     facts        jsonb       NOT NULL DEFAULT '{}',
     sealed       bytea       NOT NULL,
     state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)), -- 1 staged, 2 active, 3 retired

@@ -58,11 +58,13 @@ package struct CredentialService: Sendable {
         }
         let (topics, plain) = try checked(credential, submission)
         let facts = JSONValue.object(credential.facts()).bytes
+        let wholeTopics = credential.wholeTopics(in: topics)
         let ids = try await stored(await store.nextIDs(submission.environments.count))
         let credentials = try zip(ids, submission.environments).map { (id, environment) throws(CredentialFault) in
             NewCredential(
                 id: id, app: app, provider: submission.provider, environment: environment, kind: credential.kind,
-                topics: topics, facts: facts, sealed: try sealed(plain, purpose(id, app, environment)))
+                topics: topics, wholeTopics: wholeTopics, facts: facts,
+                sealed: try sealed(plain, purpose(id, app, environment)))
         }
         return try await stored(
             await store.insert(credentials, app: app, activate: submission.activate, once: claim, answer: answer))

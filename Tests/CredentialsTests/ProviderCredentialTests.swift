@@ -154,11 +154,22 @@ struct ProviderCredentialTests {
         #expect(try certificate(userID: voip, apple: twoApps).topics(asked: []) == [voip])
     }
 
-    @Test("fails for topics that never get a certificate of their own")
-    func strangeServicesAlone() throws {
-        let material = try certificate(
-            userID: nil, apple: AppleExtensions(topics: ["com.example.app.push-type.liveactivity"]))
-        expectNotCovered("com.example.app", by: material, asked: [])
+    @Test("covers the topics that its certificate lists for its slot, or every push type as a key")
+    func wholeTopics() throws {
+        let (app, voip, other) = ("com.example.app", "com.example.app.voip", "com.example.other")
+        let universal = try certificate(apple: AppleExtensions(topics: [app, voip, other]))
+        #expect(universal.wholeTopics(in: [app]) == [app, voip, "", ".voip"])
+        // Registrations without a topic belong to the app of the certificate's UID.
+        #expect(universal.wholeTopics(in: [app, other]) == [app, voip, other, "", ".voip"])
+        #expect(universal.wholeTopics(in: [other]) == [other, ""])
+        let calls = try certificate(userID: voip, apple: AppleExtensions(topics: [voip, "\(app).complication"]))
+        #expect(calls.wholeTopics(in: [voip]) == [voip, ".voip"])
+        #expect(try certificate().wholeTopics(in: [app]) == [app, ""])
+        // The name of this app ends like a suffix.
+        let bells = "com.example.voip"
+        #expect(try certificate(userID: bells).wholeTopics(in: [bells]) == [bells, ""])
+        let key = try Self.key(p8: ES256Key.generate().privatePEM())
+        #expect(key.wholeTopics(in: [app]).isEmpty)
     }
 
     @Test("belongs to the app if its certificate is for the app and its services")

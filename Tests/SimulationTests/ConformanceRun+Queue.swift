@@ -185,7 +185,9 @@ extension ConformanceRun {
             pushHistory.append("credential for app \(app.value), \(environment), \(service.map { "\($0)" } ?? "all")")
             let new = NewCredential(
                 id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
-                kind: .token, topics: service == nil ? [] : ["com.example.app.voip"], facts: Array("{}".utf8),
+                kind: service == nil ? .token : .certificate,
+                topics: service == nil ? [] : ["com.example.app.voip"],
+                wholeTopics: service == nil ? [] : ["com.example.app.voip", ".voip"], facts: Array("{}".utf8),
                 sealed: [1])
             _ = try await stores.credentials.insert([new], app: app, activate: true, once: nil) { _ in [] }
             credentials[name] = new.id

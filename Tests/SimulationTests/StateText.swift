@@ -346,6 +346,11 @@ extension TopicService {
         case .voip: .voip
         case .complication: .complication
         case .fileProvider: .fileProvider
+        case .liveActivity: .liveActivity
+        case .pushToTalk: .pushToTalk
+        case .location: .location
+        case .widgets: .widgets
+        case .controls: .controls
         }
     }
 }

@@ -8,11 +8,12 @@ private let dawn = StoreWorld.dawn
 
 extension StoreWorld {
     fileprivate func credential(
-        _ topics: [String], environment: PushEnvironment = .production, sealed: [UInt8] = [1]
+        _ topics: [String], environment: PushEnvironment = .production, wholeTopics: [String] = [],
+        sealed: [UInt8] = [1]
     ) async throws -> NewCredential {
         NewCredential(
             id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
-            kind: .token, topics: topics,
+            kind: wholeTopics.isEmpty ? .token : .certificate, topics: topics, wholeTopics: wholeTopics,
             facts: Array(#"{"key_id":"ABCDE12345"}"#.utf8), sealed: sealed)
     }
 
@@ -23,8 +24,8 @@ extension StoreWorld {
             app: app, provider: .apns, environment: environment, topic: topic, service: service)?.id
     }
 
-    fileprivate func activated(_ topics: [String]) async throws -> CredentialID {
-        try await stores.credentials.insert(credential(topics), activate: true).id
+    fileprivate func activated(_ topics: [String], wholeTopics: [String] = []) async throws -> CredentialID {
+        try await stores.credentials.insert(credential(topics, wholeTopics: wholeTopics), activate: true).id
     }
 }
 
@@ -87,14 +88,14 @@ struct CredentialSlotTests {
         }
     }
 
-    @Test("prefers a service's own credential for that service and never uses it for another")
+    @Test("prefers a service's own certificate for that service and never uses it for another")
     func services() async throws {
         try await withStores { world in
             let topic = "com.example.app"
-            let calls = try await world.activated(["com.example.app.voip"])
+            let calls = try await world.activated([topic + ".voip"], wholeTopics: [topic + ".voip", ".voip"])
             for unnamed in ["", topic] {
                 #expect(try await world.active(unnamed, .production, .voip) == calls)
-                for service in [TopicService.app, .complication, .fileProvider] {
+                for service in TopicService.allCases where service != .voip {
                     #expect(try await world.active(unnamed, .production, service) == nil)
                 }
             }
@@ -102,34 +103,37 @@ struct CredentialSlotTests {
             let any = try await world.activated([])
             #expect(try await world.active(topic, .production, .voip) == calls)
             #expect(try await world.active(topic) == any)
-            let app = try await world.activated([topic])
+            let key = try await world.activated([topic])
             for unnamed in ["", topic] {
                 #expect(try await world.active(unnamed, .production, .voip) == calls)
-                #expect(try await world.active(unnamed, .production, .complication) == app)
-                #expect(try await world.active(unnamed) == app)
+                #expect(try await world.active(unnamed, .production, .complication) == key)
+                #expect(try await world.active(unnamed) == key)
             }
             #expect(try await world.active("com.example.other", .production, .voip) == any)
             _ = try await world.stores.credentials.retire(calls, app: world.app)
-            #expect(try await world.active(topic, .production, .voip) == app)
+            #expect(try await world.active(topic, .production, .voip) == key)
         }
     }
 
-    @Test("treats a bundle ID that ends with a service name as the app's own topic")
-    func serviceLikeBundleID() async throws {
+    @Test("serves only what its certificate lists, and leaves other services to a key or to none")
+    func exactServices() async throws {
         try await withStores { world in
-            let app = try await world.activated(["com.example.voip"])
-            for topic in ["", "com.example.voip"] {
-                #expect(try await world.active(topic) == app)
-                #expect(try await world.active(topic, .production, .complication) == app)
+            let topic = "com.example.app"
+            let certificate = try await world.activated(
+                [topic], wholeTopics: [topic, topic + ".voip", "", ".voip"])
+            for service in TopicService.allCases {
+                let covered = [.app, .voip].contains(service) ? certificate : nil
+                for unnamed in ["", topic] {
+                    #expect(try await world.active(unnamed, .production, service) == covered, "\(service)")
+                }
+                #expect(try await world.active("com.example.other", .production, service) == nil, "\(service)")
             }
-            let calls = try await world.activated(["com.example.voip.voip"])
-            for topic in ["", "com.example.voip"] {
-                #expect(try await world.active(topic) == app)
-                #expect(try await world.active(topic, .production, .voip) == calls)
+            let key = try await world.activated([])
+            for service in TopicService.allCases {
+                let sender = [.app, .voip].contains(service) ? certificate : key
+                #expect(try await world.active(topic, .production, service) == sender, "\(service)")
+                #expect(try await world.active("com.example.other", .production, service) == key, "\(service)")
             }
-            let files = try await world.activated(["app.pushkit.fileprovider"])
-            #expect(try await world.active("app", .production, .fileProvider) == files)
-            #expect(try await world.active("") == app)
         }
     }
 

@@ -107,8 +107,8 @@ struct ReadyRouteTests {
             #expect(try await messages.waits().map(\.topic) == [topic, topic + ".voip"])
             let calls = NewCredential(
                 id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,
-                environment: .production, kind: .certificate, topics: [topic + ".voip"], facts: Array("{}".utf8),
-                sealed: [1])
+                environment: .production, kind: .certificate, topics: [topic + ".voip"],
+                wholeTopics: [topic + ".voip"], facts: Array("{}".utf8), sealed: [1])
             _ = try await world.stores.credentials.insert([calls], app: world.app, activate: true, once: nil) { _ in []
             }
             #expect(try await messages.waits().map(\.topic) == [topic])

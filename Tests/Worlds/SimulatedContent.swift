@@ -32,7 +32,12 @@ package enum SimulatedContent: CaseIterable, Sendable {
         case .voip: .voip
         case .complication: .complication
         case .fileProvider: .fileProvider
-        default: .app
+        case .activityStart, .activityUpdate: .liveActivity
+        case .pushToTalk: .pushToTalk
+        case .location: .location
+        case .widgets: .widgets
+        case .controls: .controls
+        case .alert, .background: .app
         }
     }
 

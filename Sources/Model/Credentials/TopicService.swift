@@ -1,12 +1,17 @@
 /// The part of an app's topics that a push goes to, as in Apple's topic lists. The numbers are stored in the database.
 ///
-/// Only topics with certificates of their own are here; other push types use the app's topic.
+/// A certificate covers the topics that it lists and no others, so each suffix is a service.
 package enum TopicService: Int16, Hashable, Sendable, CaseIterable {
-    /// The bundle id itself, for every push type without a service below.
+    /// The bundle id itself, for every push type without a suffix.
     case app = 0
     case voip = 1
     case complication = 2
     case fileProvider = 3
+    case liveActivity = 4
+    case pushToTalk = 5
+    case location = 6
+    case widgets = 7
+    case controls = 8
 
     /// The part of the topic after the bundle id.
     package var suffix: String {
@@ -15,6 +20,11 @@ package enum TopicService: Int16, Hashable, Sendable, CaseIterable {
         case .voip: ".voip"
         case .complication: ".complication"
         case .fileProvider: ".pushkit.fileprovider"
+        case .liveActivity: ".push-type.liveactivity"
+        case .pushToTalk: ".voip-ptt"
+        case .location: ".location-query"
+        case .widgets: ".push-type.widgets"
+        case .controls: ".push-type.controls"
         }
     }
 }
@@ -38,7 +48,12 @@ extension PushType {
         case .voip: .voip
         case .complication: .complication
         case .fileProvider: .fileProvider
-        case .alert, .background, .mdm, .liveActivity, .pushToTalk, .location, .widgets, .controls: .app
+        case .liveActivity: .liveActivity
+        case .pushToTalk: .pushToTalk
+        case .location: .location
+        case .widgets: .widgets
+        case .controls: .controls
+        case .alert, .background, .mdm: .app
         }
     }
 }

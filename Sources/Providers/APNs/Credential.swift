@@ -196,14 +196,12 @@ struct APNsCertificateCredential: ProviderCredential {
     /// it would replace the certificate that alerts need.
     /// - Parameter asked: bundle ids or whole topics.
     func topics(asked: [String]) throws(ProviderFault) -> [String] {
-        let certificate = identity.certificate
-        let usable = APNsTopicList.usableTopics(extension: certificate.appleTopicList, subjectUID: certificate.userID)
-        let listed = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
-        let apps = listed.filter { usable?.contains($0) ?? false }
-        let own = certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
+        let (usable, own) = (usableTopics, ownBundleID)
+        let listed = APNsTopicList.bundleIDs(usable: usable)
+        let apps = listed.filter { usable.contains($0) }
         if apps.isEmpty, let other = listed.first {
             let base = own.flatMap { listed.contains($0) ? $0 : nil } ?? other
-            return try Self.wholeTopics(usable ?? [], of: base, asked: asked)
+            return try Self.slot(ofServices: usable, of: base, asked: asked)
         }
         guard let base = apps.first(where: { $0 == own }) ?? apps.first else {
             throw ProviderFault(
@@ -215,16 +213,36 @@ struct APNsCertificateCredential: ProviderCredential {
         return asked.sorted()
     }
 
-    /// Returns the topics of a certificate that does not cover the app itself.
-    private static func wholeTopics(
-        _ usable: [String], of base: String, asked: [String]
+    /// Returns the slot of a certificate that covers no app itself.
+    private static func slot(
+        ofServices usable: [String], of base: String, asked: [String]
     ) throws(ProviderFault) -> [String] {
-        let own = usable.filter { APNsPushTypes.isOfOwnService(topic: $0) }
-        for topic in asked where !own.contains(topic) { throw notCovered(topic) }
-        let slot = asked.isEmpty ? own.filter { APNsPushTypes.bundleID(ofTopic: $0) == base } : asked
-        // A slot without a service of its own would never be chosen.
-        guard !slot.isEmpty else { throw notCovered(base) }
-        return slot.sorted()
+        for topic in asked where !usable.contains(topic) { throw notCovered(topic) }
+        return (asked.isEmpty ? usable.filter { APNsPushTypes.bundleID(ofTopic: $0) == base } : asked).sorted()
+    }
+
+    /// A service that the certificate does not list is not covered: APNs would refuse its pushes (`TopicDisallowed`).
+    func wholeTopics(in slot: [String]) -> [String] {
+        let named = usableTopics.filter { slot.contains($0) || slot.contains(APNsPushTypes.bundleID(ofTopic: $0)) }
+        let unnamed = unnamedBundleID(in: slot)
+        let suffixes = named.filter { APNsPushTypes.bundleID(ofTopic: $0) == unnamed }.map { topic in
+            String(decoding: topic.utf8.dropFirst(unnamed?.utf8.count ?? 0), as: UTF8.self)
+        }
+        return named + suffixes
+    }
+
+    /// The topics that Apple listed. Empty: none, or a list that can't be read.
+    private var usableTopics: [String] {
+        let certificate = identity.certificate
+        return APNsTopicList.usableTopics(extension: certificate.appleTopicList, subjectUID: certificate.userID) ?? []
+    }
+
+    private var ownBundleID: String? { identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) } }
+
+    /// The bundle id for registrations without a topic.
+    private func unnamedBundleID(in slot: [String]) -> String? {
+        let bundleIDs = APNsTopicList.bundleIDs(usable: slot)
+        return bundleIDs.count == 1 ? bundleIDs[0] : ownBundleID
     }
 
     private static func notCovered(_ topic: String) -> ProviderFault {
@@ -252,8 +270,6 @@ struct APNsCertificateCredential: ProviderCredential {
     }
 
     func lane(topics: [String]) -> LaneNeeds {
-        let bundleIDs = APNsTopicList.bundleIDs(usable: topics)
-        let own = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
-        return LaneNeeds(.certificate(identity), reach: .topics(.apns, only: bundleIDs.count == 1 ? bundleIDs[0] : own))
+        LaneNeeds(.certificate(identity), reach: .topics(.apns, only: unnamedBundleID(in: topics)))
     }
 }

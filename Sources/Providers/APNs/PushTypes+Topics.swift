@@ -17,11 +17,6 @@ extension APNsPushTypes {
     /// Returns the bundle id of a credential's topic: a credential serves tokens of all kinds.
     package static func bundleID(ofTopic topic: String) -> String { splitSuffix(topic)?.bundleID ?? topic }
 
-    /// Whether a certificate may be for this topic alone, beside another certificate for the app.
-    package static func isOfOwnService(topic: String) -> Bool {
-        splitSuffix(topic).map { $0.type.service != .app } ?? false
-    }
-
     private static let suffixes = PushType.allCases.map { ($0, Array(row(for: $0).topicSuffix.utf8)) }
         .filter { !$0.1.isEmpty }
 

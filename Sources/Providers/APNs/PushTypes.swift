@@ -55,25 +55,25 @@ package enum APNsPushTypes {
     // An exhaustive switch: a type without a row does not compile.
     package static func row(for type: PushType) -> APNsPushTypeRow {
         switch type {
-        case .alert: row(type, "", [now, relaxed], .alert, shows: .everything)
+        case .alert: row(type, [now, relaxed], .alert, shows: .everything)
         // APNs refuses priority 10 with a background push.
-        case .background: row(type, "", [relaxed], .alert)
+        case .background: row(type, [relaxed], .alert)
         case .voip:
             row(
-                type, type.service.suffix, [now], .voip, bytesMax: APNsLimits.voipPayloadBytesMax, repeats: .never,
-                isStored: false, aps: .ifGiven)
-        case .complication: row(type, type.service.suffix, [now, relaxed], .complication)
-        case .fileProvider: row(type, type.service.suffix, [now, relaxed], .fileProvider, aps: .never)
+                type, [now], .voip, bytesMax: APNsLimits.voipPayloadBytesMax, repeats: .never, isStored: false,
+                aps: .ifGiven)
+        case .complication: row(type, [now, relaxed], .complication)
+        case .fileProvider: row(type, [now, relaxed], .fileProvider, aps: .never)
         // The topic is the MDM certificate's own, "com.apple.mgmt.External.<uuid>".
-        case .mdm: row(type, "", [now, relaxed], .mdm, aps: .never)
+        case .mdm: row(type, [now, relaxed], .mdm, aps: .never)
         case .liveActivity:
             row(
-                type, ".push-type.liveactivity", [now, relaxed], .liveActivity, start: .pushToStart,
-                repeats: .unlessActivityStart, shows: .activity)
-        case .pushToTalk: row(type, ".voip-ptt", [now], .pushToTalk, repeats: .never, isStored: false)
-        case .location: row(type, ".location-query", [now, relaxed], .location)
-        case .widgets: row(type, ".push-type.widgets", [now, relaxed], .widget)
-        case .controls: row(type, ".push-type.controls", [now, relaxed], .control)
+                type, [now, relaxed], .liveActivity, start: .pushToStart, repeats: .unlessActivityStart,
+                shows: .activity)
+        case .pushToTalk: row(type, [now], .pushToTalk, repeats: .never, isStored: false)
+        case .location: row(type, [now, relaxed], .location)
+        case .widgets: row(type, [now, relaxed], .widget)
+        case .controls: row(type, [now, relaxed], .control)
         }
     }
 
@@ -83,12 +83,13 @@ package enum APNsPushTypes {
     }
 
     private static func row(
-        _ type: PushType, _ suffix: String, _ priorities: [UInt8], _ kind: TokenKind, start: TokenKind? = nil,
+        _ type: PushType, _ priorities: [UInt8], _ kind: TokenKind, start: TokenKind? = nil,
         bytesMax: Int = APNsLimits.payloadBytesMax, repeats: RepeatRule = .always, isStored: Bool = true,
         shows: APNsShown = .nothing, aps: APNsApsRule = .always
     ) -> APNsPushTypeRow {
         APNsPushTypeRow(
-            type: type, topicSuffix: suffix, priorities: priorities, payloadBytesMax: bytesMax, repeats: repeats,
-            tokenKind: kind, startTokenKind: start ?? kind, isStored: isStored, shows: shows, aps: aps)
+            type: type, topicSuffix: type.service.suffix, priorities: priorities, payloadBytesMax: bytesMax,
+            repeats: repeats, tokenKind: kind, startTokenKind: start ?? kind, isStored: isStored, shows: shows,
+            aps: aps)
     }
 }

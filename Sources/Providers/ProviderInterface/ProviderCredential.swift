@@ -69,6 +69,10 @@ package protocol ProviderCredential: Sendable {
     func facts() -> JSONObject
     /// Returns the topics of its slot, checked against the requested ones. Empty: it serves every topic.
     func topics(asked: [String]) throws(ProviderFault) -> [String]
+    /// Returns the whole topics that it covers, push types' suffixes included. A suffix alone stands for registrations
+    /// without a topic. Empty: every push type of its topics.
+    /// - Parameter slot: the topics of its slot.
+    func wholeTopics(in slot: [String]) -> [String]
     /// Checks that it may be used now in these environments.
     func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault)
     /// Refuses an address in the credential that leads into our own network.
@@ -82,6 +86,7 @@ package protocol ProviderCredential: Sendable {
 
 extension ProviderCredential {
     package func topics(asked: [String]) throws(ProviderFault) -> [String] { [] }
+    package func wholeTopics(in slot: [String]) -> [String] { [] }
     package func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault) {}
     package func checkTarget(isPrivate: (_ host: String) -> Bool) throws(ProviderFault) {}
 }

@@ -30,6 +30,9 @@ package struct NewCredential: Equatable, Sendable {
     package var kind: CredentialKind
     /// Topics in any order; empty: every topic.
     package var topics: [String]
+    /// The whole topics that a certificate covers; a suffix alone stands for registrations without a topic. Empty:
+    /// every service of `topics`.
+    package var wholeTopics: [String]
     /// A JSON object without anything secret.
     package var facts: [UInt8]
     /// Sealed under the master key before it came here.
@@ -37,10 +40,11 @@ package struct NewCredential: Equatable, Sendable {
 
     package init(
         id: CredentialID, app: AppID, provider: Provider, environment: PushEnvironment, kind: CredentialKind,
-        topics: [String], facts: [UInt8], sealed: [UInt8]
+        topics: [String], wholeTopics: [String] = [], facts: [UInt8], sealed: [UInt8]
     ) {
         (self.id, self.app, self.provider, self.environment) = (id, app, provider, environment)
-        (self.kind, self.topics, self.facts, self.sealed) = (kind, topics, facts, sealed)
+        (self.kind, self.topics, self.wholeTopics) = (kind, topics, wholeTopics)
+        (self.facts, self.sealed) = (facts, sealed)
     }
 
     /// The slot's form: sorted by bytes, each once, so that one set of topics is one slot.

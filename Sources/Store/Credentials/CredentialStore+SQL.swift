@@ -14,9 +14,10 @@ enum CredentialSQL {
     static let insert = Statement(
         "credential_insert",
         """
-        INSERT INTO credentials (app_id, provider, environment, kind, topics, facts, sealed, id)
+        INSERT INTO credentials (app_id, provider, environment, kind, topics, whole_topics, facts, sealed, id)
         OVERRIDING SYSTEM VALUE
-        VALUES (:app, :provider, :environment, :kind, :topics, :facts, :sealed, :credential) RETURNING \(columns)
+        VALUES (:app, :provider, :environment, :kind, :topics, :whole_topics, :facts, :sealed, :credential)
+        RETURNING \(columns)
         """)
 
     /// Everybody who fills a slot of the app waits here: two transactions that can't see each other's rows
@@ -56,29 +57,22 @@ enum CredentialSQL {
     static let delete = Statement(
         "credential_delete", "DELETE FROM credentials WHERE id = :credential AND app_id = :app")
 
-    // Whether a certificate is for some of an app's services alone: it names their whole topics. Everything else names
-    // bundle ids, or nothing. `APNsPushTypes` has the same patterns: two of the suffixes also end names of apps,
-    // com.example.voip.
-    private static let isForServicesAlone = """
-        EXISTS (SELECT FROM unnest(topics) AS named (topic)
-            WHERE named.topic LIKE ANY ('{%.%.%.voip,%.%.%.complication,%_.pushkit.fileprovider}'))
-        """
-
-    /// Whether a credential covers a service of a topic, as far as its topics say. The service's own certificate does,
-    /// the app's may, and a key does. A registration without a topic takes what is there for its service.
+    /// Whether a credential covers a service of a topic, or of registrations without a topic. A key covers all services
+    /// of its topics, a certificate exactly the whole topics that it lists.
     static func covers(_ topic: String, _ suffix: String) -> String {
         """
-        (topics = '{}'
-            OR (\(topic) <> '' AND (\(topic) = ANY (topics) OR \(topic) || \(suffix) = ANY (topics)))
-            OR (\(topic) = '' AND (NOT \(isForServicesAlone) OR (\(suffix) <> '' AND EXISTS (
-                SELECT FROM unnest(topics) AS named (topic) WHERE right(named.topic, length(\(suffix))) = \(suffix))))))
+        ((whole_topics = '{}' AND (topics = '{}' OR \(topic) = '' OR \(topic) = ANY (topics)))
+            OR \(topic) || \(suffix) = ANY (whole_topics))
         """
     }
 
-    /// The order of credentials that cover a topic: the service's own before the app's, one that names the app before
-    /// one for any.
+    /// The order of credentials that cover a topic: a certificate for services alone before the app's, one that names
+    /// the app before one for any.
     static func closest(_ topic: String) -> String {
-        "\(isForServicesAlone) DESC, \(topic) = ANY (topics) DESC, activated_at DESC, id DESC"
+        """
+        (whole_topics <> '{}' AND NOT \(topic) = ANY (whole_topics)) DESC, \(topic) = ANY (topics) DESC,
+        activated_at DESC, id DESC
+        """
     }
 
     static let active = Statement(

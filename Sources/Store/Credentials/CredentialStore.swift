@@ -58,6 +58,7 @@ package struct CredentialStore: Sendable {
             $0.int16("environment", credential.environment.rawValue)
             $0.text("kind", credential.kind.rawValue)
             $0.textArray("topics", credential.slotTopics)
+            $0.textArray("whole_topics", credential.wholeTopics)
             $0.json("facts", credential.facts)
             $0.bytes("sealed", credential.sealed)
             $0.int64("credential", credential.id.value)
