@@ -52,7 +52,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
             completion: .file(extensions: ["pem", "p12"]))
         var certificate: String?
         @Option(
-            help: .value("path", "A file whose first line is the password of the .p12 or the key."),
+            help: .value("path", "A file whose first line is the password of the certificate's file."),
             completion: .file())
         var passwordFile: String?
         @Option(
@@ -80,7 +80,10 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
 
         private func members() throws(CommandFault) -> [JSONMember] {
-            switch (p8, certificate, serviceAccount) {
+            guard passwordFile == nil || certificate != nil else {
+                throw CommandFault(.usage, "only a certificate has a password. Give --password-file with --certificate")
+            }
+            return switch (p8, certificate, serviceAccount) {
             case (let path?, nil, nil): try signingKey(path)
             case (nil, let path?, nil): try pushCertificate(path)
             case (nil, nil, let path?): try account(path)

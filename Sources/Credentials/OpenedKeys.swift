@@ -15,10 +15,10 @@ package struct OpenedKeys: KeyReader {
         } catch { throw KeyFault(error) }
     }
 
-    package func identity(pem: [UInt8]) throws(KeyFault) -> any ClientIdentity {
-        do throws(TLSError) { return TLSClientIdentity(identity: try TLSIdentity(pem: pem)) } catch {
-            throw KeyFault(error)
-        }
+    package func identity(pem: [UInt8], password: [UInt8]?) throws(KeyFault) -> any ClientIdentity {
+        do throws(TLSError) {
+            return TLSClientIdentity(identity: try TLSIdentity(pem: pem, password: password))
+        } catch { throw KeyFault(error) }
     }
 
     package func identity(pkcs12: [UInt8], password: String) throws(KeyFault) -> any ClientIdentity {
@@ -92,6 +92,7 @@ extension KeyFault {
         self =
             switch fault {
             case .wrongPassword: .wrongPassword
+            case .keyEncrypted: .encrypted
             case .keyMismatch: .mismatch
             case .keyUnsupported: .unsupported
             case .derivationTooLong(let rounds):

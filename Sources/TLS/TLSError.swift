@@ -36,6 +36,8 @@ package enum TLSIdentityFault: Equatable, Sendable {
     /// No certificate in the text belongs to the key.
     case keyMismatch
     case wrongPassword
+    /// The key is encrypted, and no password was given.
+    case keyEncrypted
     /// This machine's OpenSSL lacks the encryption (its legacy provider is missing).
     case encryptionUnsupported
     /// The key's kind, curve or length is not supported.
@@ -64,7 +66,8 @@ extension TLSError {
         switch error {
         case .keyUnreadable: self = .identity(.unreadable)
         case .keyOfOtherKind: self = .identity(.keyUnsupported)
-        case .keyEncrypted, .passwordWrong: self = .identity(.wrongPassword)
+        case .keyEncrypted: self = .identity(.keyEncrypted)
+        case .passwordWrong: self = .identity(.wrongPassword)
         case .derivationTooLong(let rounds): self = .identity(.derivationTooLong(rounds: rounds))
         case .encryptionUnsupported: self = .identity(.encryptionUnsupported)
         case .notAuthentic, .library: self = .library(reason: "\(error)")
@@ -109,6 +112,7 @@ extension TLSIdentityFault: CustomStringConvertible {
         case .keyMissing: "no private key"
         case .keyMismatch: "no certificate belongs to the key"
         case .wrongPassword: "wrong password"
+        case .keyEncrypted: "key encrypted"
         case .encryptionUnsupported: "encryption not supported here"
         case .keyUnsupported: "neither an RSA key of at most 8,192 bits nor one on P-256, P-384 or P-521"
         case .derivationTooLong(let rounds): "it asks for \(rounds) rounds of key derivation"

@@ -17,7 +17,8 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
 
     /// Reads a text that holds the certificate, perhaps its chain, and its key, in any order.
     /// Throws `.identity` with what is missing or wrong.
-    package init(pem: [UInt8], password: [UInt8] = []) throws(TLSError) {
+    /// - Parameter password: if nil, an encrypted key throws `.identity(.keyEncrypted)`, and no key is derived.
+    package init(pem: [UInt8], password: [UInt8]? = nil) throws(TLSError) {
         guard pem.count <= TLSIdentity.bytesMax else { throw .identity(.tooLarge) }
         let key = try Self.readKey(pem, password)
         let certificates = try Self.readCertificates(pem, countMax: Self.certificatesMax)
@@ -54,7 +55,7 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
 }
 
 extension TLSIdentity {
-    private static func readKey(_ pem: [UInt8], _ password: [UInt8]) throws(TLSError) -> KeyOwner {
+    private static func readKey(_ pem: [UInt8], _ password: [UInt8]?) throws(TLSError) -> KeyOwner {
         do throws(SigningError) {
             if let block = try PEMBlock.firstPrivateKey(in: pem) { return try KeyOwner(block, password: password) }
         } catch { throw TLSError(error) }

@@ -93,6 +93,9 @@ struct CredentialRequestTests {
             #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#)
         #expect(pem.form.kind == .certificate && pem.form.text("pem") == "x" && pem.form["pkcs12"] == nil)
         #expect(!pem.activate)
+        let encrypted = try Self.read(
+            #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x", "password": "bells"}"#)
+        #expect(encrypted.form.text("pem") == "x" && encrypted.form.text("password") == "bells")
         let archive = try Self.read(
             #"""
             {"provider": "apns", "kind": "certificate", "environment": "production", "pkcs12": "AQID", "password": ""}
@@ -144,7 +147,8 @@ struct CredentialRequestTests {
         certificate("", .missingMember, "/pem"),
         certificate(#""pem": "x", "pkcs12": "AQID""#, .invalidValue, "/pkcs12"),
         certificate(#""pem": """#, .invalidValue, "/pem"), certificate(#""pem": 1"#, .wrongType, "/pem"),
-        certificate(#""pem": "x", "password": "x""#, .unknownMember, "/password"),
+        certificate(#""password": "x""#, .missingMember, "/pem"),
+        certificate(#""pem": "x", "password": 1"#, .wrongType, "/password"),
         certificate(#""pem": "\#(String(repeating: "x", count: 65_537))""#, .valueTooLong, "/pem"),
         certificate(#""pkcs12": "AQI""#, .invalidValue, "/pkcs12"),
         certificate(#""pkcs12": "AQ\nID""#, .invalidValue, "/pkcs12"),

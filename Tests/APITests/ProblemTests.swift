@@ -87,7 +87,7 @@ struct ProblemTests {
         let fault: KeyFault
 
         func signingKey(_ algorithm: SigningAlgorithm, pem: [UInt8]) throws(KeyFault) -> any SigningKey { throw fault }
-        func identity(pem: [UInt8]) throws(KeyFault) -> any ClientIdentity { throw fault }
+        func identity(pem: [UInt8], password: [UInt8]?) throws(KeyFault) -> any ClientIdentity { throw fault }
         func identity(pkcs12: [UInt8], password: String) throws(KeyFault) -> any ClientIdentity { throw fault }
     }
 
@@ -104,7 +104,7 @@ struct ProblemTests {
         "uses the problem code of each fault of a key file, and points to the member that holds it",
         arguments: [
             (.unreadable, .keyUnreadable, .certificateUnreadable, nil),
-            (.encrypted, .keyEncrypted, .certificateUnreadable, nil),
+            (.encrypted, .keyEncrypted, .keyEncrypted, "pkcs12"),
             (.unsupported, .keyUnreadable, .keyUnreadable, "pkcs12"),
             (.wrongPassword, .keyUnreadable, .passwordWrong, "password"),
             (.mismatch, .keyUnreadable, .keyDoesNotMatchCertificate, nil),

@@ -25,8 +25,12 @@ struct ProviderCredentialTests {
         return try Self.certificate(pem: identity.pem())
     }
 
-    private static func certificate(pem: [UInt8]) throws(ProviderFault) -> any ProviderCredential {
-        try APNsProvider().readCredential(SubmittedForm(.certificate, [("pem", pem)]), OpenedKeys())
+    private static func certificate(
+        pem: [UInt8], password: String? = nil
+    ) throws(ProviderFault) -> any ProviderCredential {
+        var form = SubmittedForm(.certificate, [("pem", pem)])
+        if let password { form.add("password", Array(password.utf8)) }
+        return try APNsProvider().readCredential(form, OpenedKeys())
     }
 
     private static func key(
@@ -68,12 +72,52 @@ struct ProviderCredentialTests {
 
         """
 
-    @Test("must have an unencrypted key, and no key is derived from an encrypted one")
+    @Test("opens an encrypted PEM key with its password, and seals the key in plain form")
+    func encryptedPEM() throws {
+        let pem = Array(Self.encryptedIdentity.utf8)
+        let opened = try Self.certificate(pem: pem, password: "carillon")
+        #expect(try opened.topics(asked: []) == ["com.example.app"])
+        let members = try opened.sealedMembers()
+        #expect(members.map(\.name) == ["pem"])
+        let sealed = Array(try #require(members.first?.value.string).utf8)
+        #expect(try Self.certificate(pem: sealed).facts() == opened.facts())
+        let wrong = Self.fault { () throws(ProviderFault) in try Self.certificate(pem: pem, password: "other") }
+        #expect(wrong == "password_wrong /password")
+        #expect(Self.fault { () throws(ProviderFault) in try Self.certificate(pem: pem) } == "key_encrypted /pem")
+    }
+
+    /// A self-signed certificate for com.example.app, and its key. The key guards nothing; its password is "carillon".
+    private static let encryptedIdentity = """
+        -----BEGIN CERTIFICATE-----
+        MIICITCCAcegAwIBAgIUHBJYsJ/P/HeMR1KuPi8smvAGwYgwCgYIKoZIzj0EAwIw
+        ZTEtMCsGA1UEAwwkQXBwbGUgUHVzaCBTZXJ2aWNlczogY29tLmV4YW1wbGUuYXBw
+        MR8wHQYKCZImiZPyLGQBAQwPY29tLmV4YW1wbGUuYXBwMRMwEQYDVQQLDApURUFN
+        SUQxMjM0MCAXDTI2MTEyMTExMzA1NFoYDzIxMjYxMDI4MTEzMDU0WjBlMS0wKwYD
+        VQQDDCRBcHBsZSBQdXNoIFNlcnZpY2VzOiBjb20uZXhhbXBsZS5hcHAxHzAdBgoJ
+        kiaJk/IsZAEBDA9jb20uZXhhbXBsZS5hcHAxEzARBgNVBAsMClRFQU1JRDEyMzQw
+        WTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASq+ZFik7rVeV1SYiLmDfJahzEOMpjz
+        lqI+G/ZuZrrOCUynyCMm35QE8n4aI3weziuLXrxyGq+zYHaNGdQDqRaBo1MwUTAd
+        BgNVHQ4EFgQUsyNxQOAlJOHvH1SHKCBYhZmUB9kwHwYDVR0jBBgwFoAUsyNxQOAl
+        JOHvH1SHKCBYhZmUB9kwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBF
+        AiA6hGZ7YWrxO8Dj07pQ3s3KkoQ7+L2On63ep6tD+rQl+gIhALD/BovXbE9NgNLC
+        ZCWHMtgYKasLm1VnOnvJx1gMpLKP
+        -----END CERTIFICATE-----
+        -----BEGIN ENCRYPTED PRIVATE KEY-----
+        MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjFaT8eBGIDlwICCAAw
+        DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEL7fb5mKSxcOti59s5jF2EwEgZDA
+        pDBW7KnTD2BD+PVVKcYgG1TrdC0Fz9oehOEIUy4ZF7WjjjwB0KAR6Zd+xdpr+lHG
+        B3OxVPYquuM9m+ZoRccKdA71L57DxlhkfScC/n68oDgfN3H2hf9mcDBtP89g3hvW
+        wxkdvYS1ZhljIBeTG+wrzlct4vbi+UIPTGpyGBFtOtB8qjgRo1wIHbyCDqnUulk=
+        -----END ENCRYPTED PRIVATE KEY-----
+
+        """
+
+    @Test("fails for an encrypted key without its password, or with too many rounds")
     func encryptedKeys() throws {
         let key = Array(Self.encryptedKey.utf8)
         #expect(Self.fault { () throws(ProviderFault) in try Self.key(p8: key) } == "key_encrypted /p8")
         do throws(ProviderFault) {
-            _ = try Self.certificate(pem: key)
+            _ = try Self.certificate(pem: key, password: "carillon")
             Issue.record("the key was derived")
         } catch {
             #expect(error.code == "derivation_too_long" && error.pointer == .root / "pem")

@@ -69,8 +69,10 @@ struct IdentityTests {
     func encrypted() throws {
         let pem = Fixtures.pem(encryptedKey: Fixtures.encryptedKey)
         #expect(try TLSIdentity(pem: pem, password: Array("carillon".utf8)).certificate.userID == "com.example.app")
-        #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pem: pem) }
-        #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pem: pem, password: [1]) }
+        #expect(throws: TLSError.identity(.keyEncrypted)) { try TLSIdentity(pem: pem) }
+        for wrong in [[], [1]] as [[UInt8]] {
+            #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pem: pem, password: wrong) }
+        }
     }
 
     @Test("hide the key in their description")

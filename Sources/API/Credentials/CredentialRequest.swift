@@ -62,7 +62,7 @@ package enum CredentialRequest {
             throw Problem(.missingMember, "kind is missing: \(provider.credentialKinds).", at: reader.pointer / "kind")
         }
         var form = SubmittedForm(chosen.kind)
-        for member in chosen.members where member.companion.map({ form[$0] != nil }) ?? true {
+        for member in chosen.members {
             if let bytes = try read(member, &reader) { form.add(member.name, bytes) }
         }
         do throws(ProviderFault) { try provider.checkForm(form) } catch { throw Problem(error, at: reader.pointer) }

@@ -32,9 +32,12 @@ extension ProblemCode {
         "key_encrypted", 422, "The key is encrypted",
         cause: """
             `p8`, or the `private_key` of a service account, is encrypted. The gateway accepts no password for \
-            either.
+            either. Or the key in `pem` is encrypted, and `password` is missing.
             """,
-        remedy: "send the original file from Apple or Google, which is not encrypted.")
+        remedy: """
+            send the original file from Apple or Google, which is not encrypted. For a certificate, send the \
+            password too.
+            """)
 
     package static let derivationTooLong = ProblemCode(
         "derivation_too_long", 422, "The file needs too many rounds of key derivation",
@@ -54,7 +57,7 @@ extension ProblemCode {
 
     package static let passwordWrong = ProblemCode(
         "password_wrong", 422, "The password is wrong",
-        cause: "`password` does not open the PKCS#12 file.",
+        cause: "`password` does not open the PKCS#12 file, or the encrypted key in `pem`.",
         remedy: "send the password that was used for the export.")
 
     package static let keyDoesNotMatchCertificate = ProblemCode(

@@ -32,7 +32,7 @@ extension APNsProvider {
                     .init("pem", .text, bytesMax: Self.fileBytesMax),
                     .init("pkcs12", .base64, bytesMax: Self.fileBytesMax),
                     // A file may be locked with the empty password.
-                    .init("password", .password, bytesMax: Self.passwordBytesMax, companion: "pkcs12"),
+                    .init("password", .password, bytesMax: Self.passwordBytesMax),
                 ]),
         ]
     }
@@ -46,7 +46,7 @@ extension APNsProvider {
         case (nil, nil):
             throw ProviderFault(
                 "missing_member", at: .root / "pem",
-                "A certificate needs its key: give both as pem, or as pkcs12 with password.")
+                "A certificate needs its key: give both as pem or as pkcs12, with the password if there is one.")
         case (_?, _?):
             throw ProviderFault(
                 "invalid_value", at: .root / "pkcs12", "Give a certificate as pem or as pkcs12, not both.")
@@ -138,7 +138,7 @@ struct APNsCertificateCredential: ProviderCredential {
 
     init(_ form: SubmittedForm, _ keys: any KeyReader) throws(ProviderFault) {
         if let pem = form["pem"] {
-            do throws(KeyFault) { identity = try keys.identity(pem: pem) } catch {
+            do throws(KeyFault) { identity = try keys.identity(pem: pem, password: form["password"]) } catch {
                 throw Self.fault(of: error, in: "pem")
             }
         } else {
@@ -152,7 +152,11 @@ struct APNsCertificateCredential: ProviderCredential {
         switch error {
         case .wrongPassword:
             ProviderFault(
-                "password_wrong", at: .root / "password", "The PKCS#12 file does not open with this password.")
+                "password_wrong", at: .root / "password", "The file does not open with this password.")
+        case .encrypted:
+            ProviderFault(
+                "key_encrypted", at: .root / member,
+                "The private key is encrypted, and its password is missing. Give it as password.")
         case .mismatch:
             ProviderFault("key_does_not_match_certificate", "The private key does not belong to the certificate.")
         case .unsupported:
@@ -165,7 +169,7 @@ struct APNsCertificateCredential: ProviderCredential {
                 "derivation_too_long", at: .root / member,
                 "The file asks for \(rounds) rounds of key derivation; at most \(roundsMax) are allowed. Export "
                     + "it again with the default of your tool, for example openssl pkcs12 -export.")
-        case .unreadable, .encrypted:
+        case .unreadable:
             ProviderFault(
                 "certificate_unreadable", "No certificate with its private key could be read from what was sent.")
         }

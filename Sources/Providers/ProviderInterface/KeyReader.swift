@@ -5,7 +5,8 @@ package protocol KeyReader: Sendable {
     /// Reads a private key in PEM. An encrypted one is refused: no key is derived.
     func signingKey(_ algorithm: SigningAlgorithm, pem: [UInt8]) throws(KeyFault) -> any SigningKey
     /// Reads a certificate (chain) and its private key in one PEM text.
-    func identity(pem: [UInt8]) throws(KeyFault) -> any ClientIdentity
+    /// - Parameter password: if nil, an encrypted key is refused.
+    func identity(pem: [UInt8], password: [UInt8]?) throws(KeyFault) -> any ClientIdentity
     func identity(pkcs12: [UInt8], password: String) throws(KeyFault) -> any ClientIdentity
 }
 

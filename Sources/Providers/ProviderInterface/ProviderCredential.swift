@@ -22,14 +22,9 @@ package struct CredentialForm: Sendable {
         package let bytesMax: Int
         /// The text for a client that left the member out; nil: it may be left out.
         package let requirement: String?
-        /// The member belongs to another one, and is unknown without it.
-        package let companion: String?
 
-        package init(
-            _ name: String, _ value: Value, bytesMax: Int, requirement: String? = nil, companion: String? = nil
-        ) {
-            (self.name, self.value, self.bytesMax) = (name, value, bytesMax)
-            (self.requirement, self.companion) = (requirement, companion)
+        package init(_ name: String, _ value: Value, bytesMax: Int, requirement: String? = nil) {
+            (self.name, self.value, self.bytesMax, self.requirement) = (name, value, bytesMax, requirement)
         }
     }
 
