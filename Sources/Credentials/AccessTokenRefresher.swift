@@ -10,7 +10,12 @@ import Synchronization
 ///
 /// Lanes read `current` on their threads. Each process may have a token of its own, so nothing is shared.
 package final class AccessTokenRefresher: AuthorizationSource, Sendable {
+    /// An app's accounts name their own token endpoints. However slow these are, the app has no more fetches at once.
+    package static let fetchesPerAppMax = 2
+
     private let source: any AccessTokenSource
+    private let app: AppID
+    private let fetches: AppSlots
     private let endpoint: any TokenEndpoint
     private let log: Logger
     private let presented = Mutex(Presented())
@@ -23,8 +28,11 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         var generation: UInt64 = 0
     }
 
-    package init(_ source: any AccessTokenSource, endpoint: any TokenEndpoint, log: Logger) {
-        (self.source, self.endpoint, self.log) = (source, endpoint, log)
+    /// - Parameter fetches: the slots of the process, `fetchesPerAppMax` for each app.
+    package init(
+        _ source: any AccessTokenSource, of app: AppID, fetches: AppSlots, endpoint: any TokenEndpoint, log: Logger
+    ) {
+        (self.source, self.app, self.fetches, self.endpoint, self.log) = (source, app, fetches, endpoint, log)
     }
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
@@ -53,7 +61,8 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         }
         if shouldFetch {
             Task { [self] in
-                if await fetch() { await arrived() }
+                // Without a limit on the fetches that wait, none is turned away.
+                if await fetches.run(for: app, { await self.fetch() }) ?? false { await arrived() }
             }
         }
         return status
@@ -162,7 +171,9 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
 }
 
 extension CredentialService {
-    package func accessToken(_ source: any AccessTokenSource, log: Logger) -> AccessTokenRefresher {
-        AccessTokenRefresher(source, endpoint: tokenEndpoint, log: log)
+    package func accessToken(
+        _ source: any AccessTokenSource, of app: AppID, log: Logger
+    ) -> AccessTokenRefresher {
+        AccessTokenRefresher(source, of: app, fetches: tokenFetches, endpoint: tokenEndpoint, log: log)
     }
 }

@@ -11,6 +11,7 @@ package struct CredentialService: Sendable {
     let store: CredentialStore
     let vault: Vault
     let tokenEndpoint: any TokenEndpoint
+    let tokenFetches = AppSlots(atOnceMax: AccessTokenRefresher.fetchesPerAppMax)
     private let keyFiles: KeyFileQueue
     private let allowsPrivateTargets: Bool
 

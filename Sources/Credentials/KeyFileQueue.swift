@@ -5,14 +5,13 @@ import Reactor
 ///
 /// Key files come from tenants, and one may cost a second of a core. So no app delays another's files for longer than
 /// that. Name resolution and PostgreSQL's start, which run on `BlockingPool.shared`, never wait for them.
-package actor KeyFileQueue {
+package struct KeyFileQueue: Sendable {
     /// The number of an app's files that wait while one is opened. An operator submits a handful at once.
     package static let waitingPerAppMax = 16
     /// The pool of the process. Its two threads leave one to others during an app's costly file.
     package static let threads = BlockingPool(name: "key files", threadsMax: 2, waitingMax: 1_024)
 
-    /// Apps with a file in `threads`, and their other files in the order of arrival.
-    private var apps: [AppID: [CheckedContinuation<Void, Never>]] = [:]
+    private let slots = AppSlots(atOnceMax: 1)
 
     package init() {}
 
@@ -21,28 +20,13 @@ package actor KeyFileQueue {
     package func open<Value: Sendable>(
         for app: AppID, _ work: @escaping @Sendable () throws(CredentialFault) -> Value
     ) async throws(CredentialFault) -> Value {
-        try await waitForSlot(of: app)
-        defer { releaseSlot(of: app) }
-        do {
-            return try await Self.threads.run(work)
-        } catch {
-            throw error as? CredentialFault ?? .overloaded
+        let opened = await slots.run(for: app, waitingMax: Self.waitingPerAppMax) {
+            () async -> Result<Value, CredentialFault> in
+            do { return .success(try await Self.threads.run(work)) } catch {
+                return .failure(error as? CredentialFault ?? .overloaded)
+            }
         }
-    }
-
-    private func waitForSlot(of app: AppID) async throws(CredentialFault) {
-        guard let waiting = apps[app] else {
-            apps[app] = []
-            return
-        }
-        guard waiting.count < Self.waitingPerAppMax else { throw .shareUsedUp }
-        await withCheckedContinuation { apps[app]?.append($0) }
-    }
-
-    private func releaseSlot(of app: AppID) {
-        guard var waiting = apps.removeValue(forKey: app), !waiting.isEmpty else { return }
-        let next = waiting.removeFirst()
-        apps[app] = waiting
-        next.resume()
+        guard let opened else { throw .shareUsedUp }
+        return try opened.get()
     }
 }

@@ -4,27 +4,36 @@ import CommandLine
 import Credentials
 import Foundation
 import NIOCore
+import NIOPosix
 import NIOSSL
 import ProviderInterface
 import Reactor
 
 /// HTTP calls for access tokens. They are rare, so each has a client of its own and keeps nothing open.
-struct OutboundHTTP: TokenEndpoint {
+///
+/// Tenants name the hosts. So calls have an event loop and threads for name resolution of their own, and no host can
+/// slow the API or the lanes.
+package struct OutboundHTTP: TokenEndpoint {
     let authorities: [NIOSSLCertificate]
     let proxy: ProxyAddress?
     /// Service accounts name the URL: a person who may hand in one must not reach our internal network with it.
     let allowsPrivateTargets: Bool
 
     private static let bodyBytesMax = AccessTokenAnswer.bodyBytesMax
+    /// A limit on all that a host sends, TLS records and interim answers included. A token answer has 2 KB; a
+    /// certificate chain, which comes before it, is not counted.
+    private static let receivedBytesMax = bodyBytesMax + 65_536
     private static let deadline: Duration = .seconds(20)
     private static let connectDeadline: Duration = .seconds(10)
+    private static let eventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private static let resolver = BlockingPool(name: "token hosts", threadsMax: 8, waitingMax: 1_024)
 
-    init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
+    package init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
         authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
         (self.proxy, self.allowsPrivateTargets) = (proxy, allowsPrivateTargets)
     }
 
-    func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+    package func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
         guard let parts = URL(string: url), let host = parts.host(percentEncoded: false), !host.isEmpty,
             parts.scheme == "https" || (parts.scheme == "http" && allowsPrivateTargets)
         else { throw .malformedURL }
@@ -35,7 +44,7 @@ struct OutboundHTTP: TokenEndpoint {
         request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: form))
-        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let client = HTTPClient(eventLoopGroupProvider: .shared(Self.eventLoop), configuration: configuration)
         let whole = request
         let result = await Result(of: { try await Self.within(Self.deadline) { try await Self.ask(client, whole) } })
         // A client that is not shut down keeps its sockets.
@@ -71,7 +80,11 @@ struct OutboundHTTP: TokenEndpoint {
 
     /// A library's own error text holds paths of its sources.
     private static func text(_ error: any Error) -> String {
-        error is TooSlow ? NetworkTrouble.timedOut.sentence : NetworkTrouble(error).sentence
+        switch error {
+        case is TooSlow: NetworkTrouble.timedOut.sentence
+        case is ReceivedBytesLimit.Exceeded: "it sent more than \(receivedBytesMax) bytes"
+        default: NetworkTrouble(error).sentence
+        }
     }
 
     /// Resolves the name once and binds the client to that address: a second answer could lead elsewhere.
@@ -80,6 +93,12 @@ struct OutboundHTTP: TokenEndpoint {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
         configuration.httpVersion = .http1Only
+        configuration.http1_1ConnectionDebugInitializer = { channel in
+            channel.eventLoop.submit {
+                let limit = ReceivedBytesLimit(bytesMax: Self.receivedBytesMax)
+                try channel.pipeline.syncOperations.addHandler(limit, position: .first)
+            }
+        }
         var tls = TLSConfiguration.makeClientConfiguration()
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
         configuration.tlsConfiguration = tls
@@ -92,13 +111,37 @@ struct OutboundHTTP: TokenEndpoint {
             return
         }
         let addresses: [Reactor.SocketAddress]
-        do { addresses = try await NameResolver.resolve(host: host, port: 443) } catch {
+        do { addresses = try await NameResolver.resolve(host: host, port: 443, on: Self.resolver) } catch {
             throw .unreachable("the name \(host) is not resolved")
         }
         guard let address = addresses.first(where: { allowsPrivateTargets || $0.isPublic }) else {
             throw addresses.isEmpty ? .unreachable("the name \(host) has no address") : .privateTarget
         }
         configuration.dnsOverride = [host: address.hostText]
+    }
+}
+
+/// Fails a connection that receives too much. The library reads interim answers (100 Continue) without end.
+private final class ReceivedBytesLimit: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    struct Exceeded: Error {}
+
+    private var bytesLeft: Int
+
+    init(bytesMax: Int) { bytesLeft = bytesMax }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Bytes that were under way when the connection was closed are dropped.
+        guard bytesLeft >= 0 else { return }
+        bytesLeft -= unwrapInboundIn(data).readableBytes
+        guard bytesLeft < 0 else {
+            context.fireChannelRead(data)
+            return
+        }
+        context.fireErrorCaught(Exceeded())
+        context.close(promise: nil)
     }
 }
 

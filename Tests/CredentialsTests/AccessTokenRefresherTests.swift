@@ -2,6 +2,7 @@ import Basis
 import Credentials
 import FCM
 import Logging
+import Model
 import ProviderInterface
 import Signing
 import Synchronization
@@ -30,7 +31,11 @@ struct AccessTokenRefresherTests {
         return .success(TokenEndpointAnswer(status: 200, body: Array(body.utf8)))
     }
 
-    private static func service(_ endpoint: Endpoint) throws -> AccessTokenRefresher {
+    private static let app = AppID(1)
+
+    private static func service(
+        _ endpoint: any TokenEndpoint, fetches: AppSlots = AppSlots(atOnceMax: AccessTokenRefresher.fetchesPerAppMax)
+    ) throws -> AccessTokenRefresher {
         let key = try RS256Key.generate()
         let pem = String(decoding: try key.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
         let file = """
@@ -44,7 +49,7 @@ struct AccessTokenRefresherTests {
         guard case .accessToken(let source) = credential.lane(topics: []).authorization else {
             preconditionFailure("a service account gets access tokens")
         }
-        return AccessTokenRefresher(source, endpoint: endpoint, log: log)
+        return AccessTokenRefresher(source, of: app, fetches: fetches, endpoint: endpoint, log: log)
     }
 
     /// Waits until the fetch that `freshen` or `refused` begins has succeeded.
@@ -73,6 +78,44 @@ struct AccessTokenRefresherTests {
         let asked = endpoint.asked.withLock { $0[0] }
         #expect(asked.url == "https://oauth2.googleapis.com/token")
         #expect(asked.form.hasPrefix("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=ey"))
+    }
+
+    /// Answers no request until the test opens it.
+    private actor SlowEndpoint: TokenEndpoint {
+        private(set) var asked = 0
+        private(set) var mostAtOnce = 0
+        private var underWay = 0
+        private var isOpen = false
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+
+        func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+            asked += 1
+            underWay += 1
+            mostAtOnce = max(mostAtOnce, underWay)
+            defer { underWay -= 1 }
+            if !isOpen { await withCheckedContinuation { waiting.append($0) } }
+            throw .unreachable("no route")
+        }
+
+        func open() {
+            isOpen = true
+            for request in waiting { request.resume() }
+            waiting = []
+        }
+    }
+
+    @Test("has no more requests under way than its app may have, and other apps' requests do not wait")
+    func slowEndpoint() async throws {
+        let endpoint = SlowEndpoint()
+        let fetches = AppSlots(atOnceMax: 2)
+        for _ in 0..<4 { _ = try Self.service(endpoint, fetches: fetches).freshen(arrived: {}) }
+        while await endpoint.asked < 2 { await Task.yield() }
+        let own = await fetches.run(for: Self.app, waitingMax: 0) { true }
+        let other = await fetches.run(for: AppID(2), waitingMax: 0) { true }
+        #expect(own == nil && other == true)
+        await endpoint.open()
+        while await endpoint.asked < 4 { await Task.yield() }
+        #expect(await endpoint.mostAtOnce == 2)
     }
 
     @Test("replaces a refused token, and ignores late refusals of the old one")

@@ -243,7 +243,7 @@ package actor LaneCredentialCache: LaneCredentials {
             $0.provider == record.provider && $0.environment == record.environment
         }
         guard let endpoint = found else { throw Self.unusable("It is for an environment that its provider lacks.") }
-        let (source, authorization) = try tokenSource(needs.authorization)
+        let (source, authorization) = try tokenSource(needs.authorization, of: record.app)
         var settings = try laneSettings(endpoint, needs.authorization)
         settings.authorization = authorization
         if !needs.firstRequestIsProof { settings.streamsAtStart = Self.streamsBeforeSettings }
@@ -257,7 +257,7 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private func tokenSource(
-        _ needed: LaneNeeds.Authorization
+        _ needed: LaneNeeds.Authorization, of app: AppID
     ) throws(CredentialFault) -> (TokenSource, (any AuthorizationSource)?) {
         switch needed {
         case .certificate: return (.certificate, nil)
@@ -267,7 +267,7 @@ package actor LaneCredentialCache: LaneCredentials {
                 return (.providerToken(token), token)
             } catch { throw Self.unusable("Its key can't be used.") }
         case .accessToken(let source):
-            let token = service.accessToken(source, log: log)
+            let token = service.accessToken(source, of: app, log: log)
             return (.accessToken(token), token)
         }
     }

@@ -1,0 +1,38 @@
+import Credentials
+import NIOCore
+import NIOPosix
+import Server
+import Testing
+
+@Suite("A fetch of an access token", .timeLimit(.minutes(1)))
+struct TokenEndpointTests {
+    @Test("fails once the host has sent too much, even if it sends interim answers alone")
+    func interimAnswers() async throws {
+        let host = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { $0.pipeline.addHandler(Flooding()) }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(host.localAddress?.port)
+        let outbound = try OutboundHTTP(authorityFile: nil, proxy: nil, allowsPrivateTargets: true)
+        do throws(TokenEndpointFault) {
+            _ = try await outbound.post(form: Array("assertion=ey".utf8), to: "http://127.0.0.1:\(port)/token")
+            Issue.record("there was no answer to return")
+        } catch {
+            #expect(error == .unreachable("it sent more than 81920 bytes"))
+        }
+        try await host.close()
+    }
+}
+
+/// Answers with `100 Continue` as long as the client reads.
+private final class Flooding: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+    private static let interim = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 1_000)
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { Self.flood(context.channel) }
+
+    private static func flood(_ channel: any Channel) {
+        channel.writeAndFlush(ByteBuffer(string: interim)).whenSuccess {
+            channel.eventLoop.execute { flood(channel) }
+        }
+    }
+}
