@@ -145,7 +145,7 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
     /// True if another request soon would be refused too.
     var isPermanent: Bool {
         switch self {
-        case .notSigned, .endpoint(.privateTarget), .endpoint(.malformedURL), .refused: true
+        case .notSigned, .endpoint(.privateTarget), .endpoint(.unlistedHost), .endpoint(.malformedURL), .refused: true
         case .endpoint(.unreachable), .failed: false
         }
     }
@@ -160,6 +160,8 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
         case .notSigned: "the private key can't sign"
         case .endpoint(.privateTarget):
             "its token_uri leads to a private address (CARILLON_ALLOW_PRIVATE_TARGETS=true would allow that)"
+        case .endpoint(.unlistedHost):
+            "calls go through a proxy, and CARILLON_TOKEN_HOSTS does not list the host of its token_uri"
         case .endpoint(.malformedURL): "its token_uri is not an allowed URL"
         case .endpoint(.unreachable(let detail)): "its token_uri can't be reached: \(detail)"
         case .refused(let reason, .clock): "refused with \(reason): this machine's clock is wrong"

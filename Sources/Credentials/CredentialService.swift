@@ -13,15 +13,15 @@ package struct CredentialService: Sendable {
     let tokenEndpoint: any TokenEndpoint
     let tokenFetches = AppSlots(atOnceMax: AccessTokenRefresher.fetchesPerAppMax)
     private let keyFiles: KeyFileQueue
-    private let allowsPrivateTargets: Bool
+    private let targets: TargetHosts
 
-    /// - Parameter allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
+    /// - Parameter targets: the hosts that a service account's `token_uri` may name.
     package init(
-        store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
+        store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, targets: TargetHosts,
         keyFiles: KeyFileQueue = KeyFileQueue()
     ) {
         (self.store, self.keyFiles, self.vault) = (store, keyFiles, vault)
-        (self.tokenEndpoint, self.allowsPrivateTargets) = (tokenEndpoint, allowsPrivateTargets)
+        (self.tokenEndpoint, self.targets) = (tokenEndpoint, targets)
     }
 
     /// Proves that the master key is the one that sealed this database's secrets. Call once, at the start.
@@ -82,12 +82,12 @@ package struct CredentialService: Sendable {
 
     /// Returns the topics of the credential's slot, and the bytes to seal.
     ///
-    /// Refuses a private address by the host's name. The token endpoint checks the resolved address again.
+    /// Refuses a target by the host's name. The token endpoint checks the resolved address again.
     private func checked(
         _ credential: any ProviderCredential, _ submission: CredentialSubmission
     ) throws(CredentialFault) -> (topics: [String], plain: [UInt8]) {
         do throws(ProviderFault) {
-            if !allowsPrivateTargets { try credential.checkTarget(isPrivate: TargetHost.isPrivate) }
+            if targets != .all { try credential.checkTarget(isAllowed: targets.allows) }
             let topics = try credential.topics(asked: submission.topics)
             try credential.checkUse(in: submission.environments, now: Clocks.wallNow())
             return (topics, JSONValue.object(JSONObject(try credential.sealedMembers())).bytes)

@@ -19,6 +19,8 @@ package struct TokenEndpointAnswer: Sendable {
 package enum TokenEndpointFault: Error, Equatable, Sendable {
     /// The address is this machine's, or its network's, and no setting allows that.
     case privateTarget
+    /// Calls go through a proxy, and the operator did not list the host.
+    case unlistedHost
     case malformedURL
     /// Not resolved or reached, broken or too slow. The library's text has no secrets.
     case unreachable(String)

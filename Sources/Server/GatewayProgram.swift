@@ -73,8 +73,7 @@ package struct GatewayProgram: Sendable {
         let stores = Stores(pool: resources.pool, steps: steps)
         let vault = try Vault(masterKey: resources.masterKey.revealed)
         let service = CredentialService(
-            store: stores.credentials, vault: vault, tokenEndpoint: tokens,
-            allowsPrivateTargets: settings.allowsPrivateTargets)
+            store: stores.credentials, vault: vault, tokenEndpoint: tokens, targets: settings.targetHosts)
         do { try await service.proveMasterKey() } catch .vault(.doesNotOpen) {
             throw StartFault(
                 "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
@@ -200,8 +199,7 @@ package struct GatewayProgram: Sendable {
     private func tokenEndpoint(_ authorities: [UInt8]?) throws -> OutboundHTTP {
         do {
             return try OutboundHTTP(
-                authorityFile: authorities, proxy: settings.providerProxy,
-                allowsPrivateTargets: settings.allowsPrivateTargets)
+                authorityFile: authorities, proxy: settings.providerProxy, targets: settings.targetHosts)
         } catch { throw unusableAuthorities }
     }
 }

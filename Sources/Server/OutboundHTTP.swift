@@ -17,7 +17,7 @@ package struct OutboundHTTP: TokenEndpoint {
     let authorities: [NIOSSLCertificate]
     let proxy: ProxyAddress?
     /// Service accounts name the URL: a person who may hand in one must not reach our internal network with it.
-    let allowsPrivateTargets: Bool
+    let targets: TargetHosts
 
     private static let bodyBytesMax = AccessTokenAnswer.bodyBytesMax
     /// A limit on all that a host sends, TLS records and interim answers included. A token answer has 2 KB; a
@@ -28,14 +28,14 @@ package struct OutboundHTTP: TokenEndpoint {
     private static let eventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private static let resolver = BlockingPool(name: "token hosts", threadsMax: 8, waitingMax: 1_024)
 
-    package init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
+    package init(authorityFile: [UInt8]?, proxy: ProxyAddress?, targets: TargetHosts) throws {
         authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
-        (self.proxy, self.allowsPrivateTargets) = (proxy, allowsPrivateTargets)
+        (self.proxy, self.targets) = (proxy, targets)
     }
 
     package func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
         guard let parts = URL(string: url), let host = parts.host(percentEncoded: false), !host.isEmpty,
-            parts.scheme == "https" || (parts.scheme == "http" && allowsPrivateTargets)
+            parts.scheme == "https" || (parts.scheme == "http" && targets == .all)
         else { throw .malformedURL }
         var configuration = HTTPClient.Configuration()
         try await bind(&configuration, to: host)
@@ -103,10 +103,7 @@ package struct OutboundHTTP: TokenEndpoint {
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
         configuration.tlsConfiguration = tls
         if let proxy {
-            // The proxy looks names up, but it would reach a literal address as it is.
-            if let literal = Reactor.SocketAddress(literal: host, port: 443), !literal.isPublic, !allowsPrivateTargets {
-                throw .privateTarget
-            }
+            guard targets.allows(host) else { throw .unlistedHost }
             configuration.proxy = proxy.forHTTPClient
             return
         }
@@ -114,7 +111,7 @@ package struct OutboundHTTP: TokenEndpoint {
         do { addresses = try await NameResolver.resolve(host: host, port: 443, on: Self.resolver) } catch {
             throw .unreachable("the name \(host) is not resolved")
         }
-        guard let address = addresses.first(where: { allowsPrivateTargets || $0.isPublic }) else {
+        guard let address = addresses.first(where: { targets == .all || $0.isPublic }) else {
             throw addresses.isEmpty ? .unreachable("the name \(host) has no address") : .privateTarget
         }
         configuration.dnsOverride = [host: address.hostText]

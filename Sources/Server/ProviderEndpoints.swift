@@ -1,3 +1,4 @@
+import Credentials
 import Delivery
 import Model
 import Providers
@@ -14,6 +15,12 @@ extension Settings {
                     requestsPerMinute: requestsPerMinute(at: provider.id))
             }
         }
+    }
+
+    /// The hosts that a service account's `token_uri` may name.
+    package var targetHosts: TargetHosts {
+        if self.allowsPrivateTargets { return .all }
+        return self.providerProxy == nil ? .outside : .listed(self.tokenHosts)
     }
 
     private func endpoint(of provider: Provider, _ environment: PushEnvironment) -> Endpoint {

@@ -68,6 +68,18 @@ enum SettingText {
         return Endpoint(host: host, port: port ?? 443)
     }
 
+    static func hosts(_ text: String) throws(SettingComplaint) -> [String] {
+        var hosts: [String] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let host = part.filter { $0 != " " }.lowercased()
+            guard !host.isEmpty, host.utf8.allSatisfy(isHostByte) else {
+                throw SettingComplaint("must be host names separated by commas, such as oauth2.googleapis.com")
+            }
+            hosts.append(host)
+        }
+        return hosts
+    }
+
     static func proxyURL(_ text: String) throws(SettingComplaint) -> ProxyAddress {
         let complaint = SettingComplaint(
             "must be http://host:port, or http://user:password@host:port with both percent-encoded")

@@ -72,6 +72,11 @@ package struct ProviderSettings: Sendable {
         "PROVIDER_PROXY", none: "(none)",
         "HTTP CONNECT proxy to the providers: http://host:port or http://user:password@host:port.",
         read: SettingText.proxyURL)
+    /// The default has the hosts in Google's key files, old ones too.
+    package let tokenHosts = Setting(
+        "TOKEN_HOSTS", "oauth2.googleapis.com,accounts.google.com,www.googleapis.com",
+        "With PROVIDER_PROXY: the hosts that a credential's token_uri may name, separated by commas.",
+        read: SettingText.hosts)
     package let allowsPrivateTargets = Setting(
         "ALLOW_PRIVATE_TARGETS", "false",
         "Whether a credential's token_uri may lead into this machine or its network: true or false.",

@@ -176,7 +176,7 @@ private func serve(
     let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
     let service = CredentialService(
         store: stores.credentials, vault: vault,
-        tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
+        tokenEndpoint: NoTokenEndpoint(), targets: .outside)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
         stores: stores, registrations: RegistrationCommitter(registry: stores.registry),

@@ -218,7 +218,7 @@ struct ServedCredentialTests {
             let vault = try Vault(masterKey: Array(repeating: 8, count: Vault.keyBytes))
             let other = CredentialService(
                 store: world.stores.credentials, vault: vault, tokenEndpoint: NoTokenEndpoint(),
-                allowsPrivateTargets: false)
+                targets: .outside)
             await #expect(throws: CredentialFault.vault(.doesNotOpen)) { try await other.proveMasterKey() }
             try await world.service.proveMasterKey()
         }

@@ -25,4 +25,15 @@ struct TargetHostTests {
     func open(host: String) {
         #expect(!TargetHost.isPrivate(host), "\(host)")
     }
+
+    @Test("must be listed behind a proxy, where it could have any address")
+    func listed() {
+        let hosts = TargetHosts.listed(["oauth2.googleapis.com", "tokens.example.com"])
+        for host in ["oauth2.googleapis.com", "OAUTH2.googleapis.com.", "tokens.example.com"] {
+            #expect(hosts.allows(host), "\(host)")
+        }
+        for host in ["intranet.example.com", "example.com", "8.8.8.8", ""] {
+            #expect(!hosts.allows(host), "\(host)")
+        }
+    }
 }

@@ -70,13 +70,25 @@ struct SettingsTests {
             ("LEASE_SECONDS", "soon"),
             ("LOG_LEVEL", "loud"), ("LOG_FORMAT", "JSON"), ("APNS_PRODUCTION_URL", "http://api.push.apple.com"),
             ("APNS_PRODUCTION_URL", "https://host/path"), ("SUSPECT_SHARE", "2"), ("PROVIDER_PROXY", "proxy"),
-            ("BODY_BYTES", "12"),
+            ("BODY_BYTES", "12"), ("TOKEN_HOSTS", "https://tokens.example.com"), ("TOKEN_HOSTS", "a.example,,b"),
         ])
     func badValues(name: String, value: String) throws {
         let line = try complaint(["CARILLON_" + name: value])
         #expect(line.hasPrefix("CARILLON_\(name) (environment) must be "))
         #expect(line.hasSuffix(", not \"\(value)\""))
         #expect(!line.contains("\n"))
+    }
+
+    @Test("let credentials name only listed hosts as soon as there is a proxy")
+    func targetHosts() throws {
+        #expect(try read(["CARILLON_TOKEN_HOSTS": "tokens.example.com"]).targetHosts == .outside)
+        let proxy = ["CARILLON_PROVIDER_PROXY": "http://proxy:3128"]
+        let google = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"]
+        #expect(try read(proxy).targetHosts == .listed(google))
+        let own = proxy.merging(["CARILLON_TOKEN_HOSTS": "Tokens.example.com, b.example"]) { $1 }
+        #expect(try read(own).targetHosts == .listed(["tokens.example.com", "b.example"]))
+        let open = own.merging(["CARILLON_ALLOW_PRIVATE_TARGETS": "true"]) { $1 }
+        #expect(try read(open).targetHosts == .all)
     }
 
     @Test("never repeat a secret in an error")

@@ -12,7 +12,7 @@ struct TokenEndpointTests {
             .childChannelInitializer { $0.pipeline.addHandler(Flooding()) }
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(host.localAddress?.port)
-        let outbound = try OutboundHTTP(authorityFile: nil, proxy: nil, allowsPrivateTargets: true)
+        let outbound = try OutboundHTTP(authorityFile: nil, proxy: nil, targets: .all)
         do throws(TokenEndpointFault) {
             _ = try await outbound.post(form: Array("assertion=ey".utf8), to: "http://127.0.0.1:\(port)/token")
             Issue.record("there was no answer to return")
@@ -20,6 +20,15 @@ struct TokenEndpointTests {
             #expect(error == .unreachable("it sent more than 81920 bytes"))
         }
         try await host.close()
+    }
+
+    @Test("fails before it reaches the proxy if the operator did not list the host")
+    func unlistedHost() async throws {
+        let proxy = ProxyAddress(endpoint: Endpoint(host: "127.0.0.1", port: 1))
+        let outbound = try OutboundHTTP(authorityFile: nil, proxy: proxy, targets: .listed(["oauth2.googleapis.com"]))
+        await #expect(throws: TokenEndpointFault.unlistedHost) {
+            try await outbound.post(form: [], to: "https://intranet.example.com/token")
+        }
     }
 }
 

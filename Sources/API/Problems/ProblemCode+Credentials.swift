@@ -97,7 +97,8 @@ extension ProblemCode {
         "token_uri_private", 422, "The token_uri is a private address",
         cause: """
             the service account's `token_uri` is not https, or is an address of this machine or its network. Unusual \
-            spellings of an address (`127.1`, `0x7f000001`) are refused too.
+            spellings of an address (`127.1`, `0x7f000001`) are refused too. Behind a proxy, so is every host that \
+            `CARILLON_TOKEN_HOSTS` does not list.
             """,
         remedy: """
             use Google's, `https://oauth2.googleapis.com/token`. For a stand-in, the operator sets \

@@ -65,12 +65,13 @@ struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
         return members
     }
 
-    func checkTarget(isPrivate: (_ host: String) -> Bool) throws(ProviderFault) {
-        guard file.tokenURL.isSecure, !isPrivate(file.tokenURL.host) else {
+    func checkTarget(isAllowed: (_ host: String) -> Bool) throws(ProviderFault) {
+        guard file.tokenURL.isSecure, isAllowed(file.tokenURL.host) else {
             throw ProviderFault(
                 "token_uri_private", at: .root / "service_account",
-                "The token_uri leads to a private address, or is not https. Google's is "
-                    + "\(FCMServiceAccount.googleTokenURI); for a stand-in set CARILLON_ALLOW_PRIVATE_TARGETS=true.")
+                "The token_uri leads to a private address, is not https, or names a host that CARILLON_TOKEN_HOSTS "
+                    + "does not list while calls go through a proxy. Google's is \(FCMServiceAccount.googleTokenURI); "
+                    + "for a stand-in set CARILLON_ALLOW_PRIVATE_TARGETS=true.")
         }
     }
 

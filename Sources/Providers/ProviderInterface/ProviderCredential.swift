@@ -70,9 +70,9 @@ package protocol ProviderCredential: Sendable {
     func wholeTopics(in slot: [String]) -> [String]
     /// Checks that it may be used now in these environments.
     func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault)
-    /// Refuses an address in the credential that leads into our own network.
-    /// - Parameter isPrivate: whether a host is this machine, or in its network.
-    func checkTarget(isPrivate: (_ host: String) -> Bool) throws(ProviderFault)
+    /// Refuses an address in the credential that may lead into our own network.
+    /// - Parameter isAllowed: whether the gateway may call a host.
+    func checkTarget(isAllowed: (_ host: String) -> Bool) throws(ProviderFault)
 
     /// Returns what a lane needs to send with it.
     /// - Parameter topics: the topics of its slot.
@@ -83,7 +83,7 @@ extension ProviderCredential {
     package func topics(asked: [String]) throws(ProviderFault) -> [String] { [] }
     package func wholeTopics(in slot: [String]) -> [String] { [] }
     package func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault) {}
-    package func checkTarget(isPrivate: (_ host: String) -> Bool) throws(ProviderFault) {}
+    package func checkTarget(isAllowed: (_ host: String) -> Bool) throws(ProviderFault) {}
 }
 
 package struct LaneNeeds: Sendable {

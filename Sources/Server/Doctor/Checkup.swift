@@ -146,7 +146,7 @@ struct Checkup {
             }
             service = CredentialService(
                 store: stores.credentials, vault: try Vault(masterKey: try KeyFiles.masterKey(at: file)),
-                tokenEndpoint: NoEndpoint(), allowsPrivateTargets: settings.allowsPrivateTargets)
+                tokenEndpoint: NoEndpoint(), targets: settings.targetHosts)
             try await service.proveMasterKey()
         } catch {
             inspection.findings.append(
