@@ -29,7 +29,7 @@ import COpenSSL
     convenience init(publicPEM pem: [UInt8]) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        guard pem.count <= KeyOwner.pemBytesMax, let bio = MemoryBIO(holding: pem) else { throw .keyUnreadable }
+        guard pem.count <= KeyOwner.pemBytesMax, let bio = MemoryBIO(pem: pem) else { throw .keyUnreadable }
         // An empty password, because OpenSSL would prompt on the terminal for a nil one.
         var password: [UInt8] = [0]
         let key = unsafe PEM_read_bio_PUBKEY(bio.pointer, nil, nil, &password)

@@ -18,6 +18,27 @@ import COpenSSL
         unsafe pointer = unsafe made
     }
 
+    /// A PEM text to read. Two characters, `\n`, stand for a line break in texts copied from JSON or a variable.
+    init?(pem text: [UInt8]) { self.init(holding: Self.withLineBreaks(text)) }
+
+    /// PEM itself has no backslash. `\r` is left out: a blank line would end the lines before the base64.
+    private static func withLineBreaks(_ text: [UInt8]) -> [UInt8] {
+        let backslash = UInt8(ascii: "\\")
+        guard text.contains(backslash) else { return text }
+        var plain: [UInt8] = []
+        var remaining = text[...]
+        while let byte = remaining.popFirst() {
+            switch (byte, remaining.first) {
+            case (backslash, UInt8(ascii: "n")):
+                plain.append(UInt8(ascii: "\n"))
+                remaining.removeFirst()
+            case (backslash, UInt8(ascii: "r")): remaining.removeFirst()
+            default: plain.append(byte)
+            }
+        }
+        return plain
+    }
+
     deinit { unsafe BIO_free_all(pointer) }
 
     package func bytes() -> [UInt8] {

@@ -56,7 +56,7 @@ package struct PEMBlock {
     private static func read(_ text: [UInt8], _ take: (PEMBlock) -> Bool) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        guard let bio = MemoryBIO(holding: text) else { throw .library }
+        guard let bio = MemoryBIO(pem: text) else { throw .library }
         while let block = next(in: bio) {
             guard take(block) else { return }
         }

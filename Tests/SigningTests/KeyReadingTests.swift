@@ -181,6 +181,18 @@ struct PrivateKeyTests {
         #expect(try old.privatePEM() == key.privatePEM())
     }
 
+    @Test("loads from a text in which two characters stand for each line break", arguments: [#"\n"#, #"\r\n"#])
+    func pasted(lineBreak: String) throws {
+        func pasted(_ pem: [UInt8]) -> [UInt8] {
+            Array(String(decoding: pem, as: UTF8.self).replacing("\n", with: lineBreak).utf8)
+        }
+        let key = try ES256Key.generate()
+        #expect(try ES256Key(pem: pasted(key.privatePEM())).privatePEM() == key.privatePEM())
+        let message = Array("Twelve o'clock".utf8)
+        let verifier = try ES256PublicKey(pem: pasted(key.publicPEM()))
+        #expect(verifier.verifies(message, rawSignature: try key.sign(message)))
+    }
+
     @Test("fails to load at once if it is encrypted, whatever its round count")
     func encrypted() throws {
         let algorithm = Sample.nested(13, Sample.pbe(Sample.pkcs5 + [12], [0x7f, 0xff, 0xff, 0xff]))
