@@ -80,7 +80,8 @@ extension KeyFault {
             case .passwordWrong: .wrongPassword
             case .derivationTooLong(let rounds):
                 .derivationTooLong(rounds: rounds, roundsMax: DerivationBudget.roundsMax)
-            case .keyUnreadable, .encryptionUnsupported, .notAuthentic, .library: .unreadable
+            case .encryptionUnsupported: .encryptionUnsupported
+            case .keyUnreadable, .notAuthentic, .library: .unreadable
             }
     }
 
@@ -97,7 +98,10 @@ extension KeyFault {
             case .keyUnsupported: .unsupported
             case .derivationTooLong(let rounds):
                 .derivationTooLong(rounds: rounds, roundsMax: DerivationBudget.roundsMax)
-            case .unreadable, .certificateMissing, .keyMissing, .encryptionUnsupported, .tooLarge: .unreadable
+            case .keyMissing: .keyMissing
+            case .certificateMissing: .certificateMissing
+            case .encryptionUnsupported: .encryptionUnsupported
+            case .unreadable, .tooLarge: .unreadable
             }
     }
 }

@@ -129,13 +129,13 @@ struct PKCS12Archive {
         return try certificate.contents(of: DERTag.octetString)
     }
 
+    /// Without a MAC, a wrong password shows only as a failed decryption, whose first error is the cipher's.
     private static var fault: TLSError {
-        let entry = ErrorQueue.drain()
-        return switch (entry.library, entry.reason) {
-        case (ERR_LIB_PKCS12, PKCS12_R_MAC_VERIFY_FAILURE), (ERR_LIB_PKCS12, PKCS12_R_PKCS12_CIPHERFINAL_ERROR):
-            .identity(.wrongPassword)
-        case (ERR_LIB_EVP, _): .identity(.encryptionUnsupported)
-        default: .identity(.unreadable)
-        }
+        let last = ERR_peek_last_error()
+        let isDecryption =
+            shim_err_library(last) == ERR_LIB_PKCS12 && shim_err_reason(last) == PKCS12_R_PKCS12_CIPHERFINAL_ERROR
+        let first = ErrorQueue.drain()
+        if isDecryption { return .identity(.wrongPassword) }
+        return .identity(first.library == ERR_LIB_EVP ? .encryptionUnsupported : .unreadable)
     }
 }

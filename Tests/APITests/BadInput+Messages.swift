@@ -156,7 +156,7 @@ extension BadInput {
         credential(
             "an invalid certificate",
             #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#,
-            .certificateUnreadable),
+            .certificateUnreadable, at: "/pem"),
         credential(
             "an account in a string", #"{"provider": "fcm", "kind": "service_account", "service_account": "x"}"#,
             .wrongType,

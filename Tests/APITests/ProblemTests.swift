@@ -103,7 +103,10 @@ struct ProblemTests {
     @Test(
         "uses the problem code of each fault of a key file, and points to the member that holds it",
         arguments: [
-            (.unreadable, .keyUnreadable, .certificateUnreadable, nil),
+            (.unreadable, .keyUnreadable, .certificateUnreadable, "pkcs12"),
+            (.keyMissing, .keyUnreadable, .certificateUnreadable, "pkcs12"),
+            (.certificateMissing, .keyUnreadable, .certificateUnreadable, "pkcs12"),
+            (.encryptionUnsupported, .keyUnreadable, .certificateUnreadable, "pkcs12"),
             (.encrypted, .keyEncrypted, .keyEncrypted, "pkcs12"),
             (.unsupported, .keyUnreadable, .keyUnreadable, "pkcs12"),
             (.wrongPassword, .keyUnreadable, .passwordWrong, "password"),

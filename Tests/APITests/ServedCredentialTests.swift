@@ -251,7 +251,7 @@ struct ServedCredentialTests {
                 .keyUnreadable, "POST", path, token + #", "key_id": "ABCDE12345", "p8": "c2VjcmV0"}"#, pointer: "/p8")
             #expect(!reply.text.contains("c2VjcmV0"))
             let certificate = #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#
-            try await world.refuse(.certificateUnreadable, "POST", path, certificate)
+            try await world.refuse(.certificateUnreadable, "POST", path, certificate, pointer: "/pem")
             #expect(try await world.expect(200, "GET", path).text == #"{"items":[],"next":null}"#)
         }
     }

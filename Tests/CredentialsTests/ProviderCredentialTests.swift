@@ -86,6 +86,28 @@ struct ProviderCredentialTests {
         #expect(Self.fault { () throws(ProviderFault) in try Self.certificate(pem: pem) } == "key_encrypted /pem")
     }
 
+    @Test("names the missing half of a certificate with its key")
+    func halves() throws {
+        let authority = try CertificateAuthority(validity: .days(3_650, from: now))
+        let identity = try authority.issue(
+            CertificateSubject(commonName: "Apple Push Services: com.example.app", userID: "com.example.app"),
+            validity: .days(30, from: now))
+        let text = String(decoding: try identity.pem(), as: UTF8.self)
+        let cut = try #require(text.firstRange(of: "-----BEGIN PRIVATE KEY-----")).lowerBound
+        let halves = [
+            (text[..<cut], "a certificate without its private key"), (text[cut...], "a private key without its"),
+        ]
+        for (half, words) in halves {
+            do throws(ProviderFault) {
+                _ = try Self.certificate(pem: Array(half.utf8))
+                Issue.record("half was enough")
+            } catch {
+                #expect(error.code == "certificate_unreadable" && error.pointer == .root / "pem")
+                #expect(error.detail.contains(words))
+            }
+        }
+    }
+
     /// A self-signed certificate for com.example.app, and its key. The key guards nothing; its password is "carillon".
     private static let encryptedIdentity = """
         -----BEGIN CERTIFICATE-----

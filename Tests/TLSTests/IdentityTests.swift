@@ -27,6 +27,14 @@ struct IdentityTests {
         }
     }
 
+    @Test("load from PKCS#12 without a MAC, and fail with a wrong password as such")
+    func withoutMAC() throws {
+        for file in [Fixtures.legacyPKCS12, Fixtures.modernPKCS12].map(DERTree.withoutMAC) {
+            #expect(try TLSIdentity(pkcs12: file, password: "carillon").certificate.userID == "com.example.app")
+            #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pkcs12: file, password: "other") }
+        }
+    }
+
     @Test("fail to load with an error that names the missing or wrong part")
     func faults() throws {
         let text = String(decoding: Fixtures.selfSigned, as: UTF8.self)

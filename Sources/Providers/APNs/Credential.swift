@@ -169,9 +169,24 @@ struct APNsCertificateCredential: ProviderCredential {
                 "derivation_too_long", at: .root / member,
                 "The file asks for \(rounds) rounds of key derivation; at most \(roundsMax) are allowed. Export "
                     + "it again with the default of your tool, for example openssl pkcs12 -export.")
+        case .keyMissing:
+            ProviderFault(
+                "certificate_unreadable", at: .root / member,
+                "This is a certificate without its private key. Export both together: in Keychain, select the entry "
+                    + "that has a key below it.")
+        case .certificateMissing:
+            ProviderFault(
+                "certificate_unreadable", at: .root / member,
+                "This is a private key without its certificate. Export both together.")
+        case .encryptionUnsupported:
+            ProviderFault(
+                "certificate_unreadable", at: .root / member,
+                "The file's encryption is unknown, or this machine's OpenSSL lacks it (its legacy provider). Export "
+                    + "it again, for example with openssl pkcs12 -export.")
         case .unreadable:
             ProviderFault(
-                "certificate_unreadable", "No certificate with its private key could be read from what was sent.")
+                "certificate_unreadable", at: .root / member,
+                "No certificate with its private key could be read from what was sent.")
         }
     }
 

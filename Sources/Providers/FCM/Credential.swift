@@ -41,7 +41,9 @@ struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
             switch error {
             case .unsupported: throw FCMServiceAccount.keyNotRSA
             case .encrypted: throw FCMServiceAccount.keyEncrypted
-            case .unreadable, .wrongPassword, .mismatch, .derivationTooLong: throw FCMServiceAccount.keyUnreadable
+            case .unreadable, .keyMissing, .certificateMissing, .encryptionUnsupported, .wrongPassword, .mismatch,
+                .derivationTooLong:
+                throw FCMServiceAccount.keyUnreadable
             }
         }
     }

@@ -57,7 +57,13 @@ package struct ClientCertificate: Sendable {
 /// The reason why a key or certificate can't be read or used.
 package enum KeyFault: Error, Equatable, Sendable {
     case unreadable
+    /// The file has a certificate and no private key.
+    case keyMissing
+    /// The file has a private key and no certificate.
+    case certificateMissing
     case encrypted
+    /// The encryption is unknown, or this machine's OpenSSL lacks it.
+    case encryptionUnsupported
     /// Its kind, curve or length is not supported.
     case unsupported
     case wrongPassword
