@@ -144,6 +144,8 @@ struct CredentialRequestTests {
         token(#""environment": "both", \#(key), "topics": [1]"#, .wrongType, "/topics/0"),
         token(#""environment": "both", \#(key), "topics": [""]"#, .invalidValue, "/topics/0"),
         token(#""environment": "both", \#(key), "topics": ["a b"]"#, .invalidValue, "/topics/0"),
+        token(#""environment": "both", \#(key), "topics": ["a.b", "com.example.*"]"#, .invalidValue, "/topics/1"),
+        token(#""environment": "both", \#(key), "topics": ["https://example.com"]"#, .invalidValue, "/topics/0"),
         certificate("", .missingMember, "/pem"),
         certificate(#""pem": "x", "pkcs12": "AQID""#, .invalidValue, "/pkcs12"),
         certificate(#""pem": """#, .invalidValue, "/pem"), certificate(#""pem": 1"#, .wrongType, "/pem"),

@@ -266,6 +266,8 @@ struct RegistrationRequestTests {
         with(#""topic": "com.example app""#, .invalidValue, "/topic"),
         with(#""topic": """#, .invalidValue, "/topic"), with(#""topic": 3"#, .wrongType, "/topic"),
         with(#""topic": "com.exämple""#, .invalidValue, "/topic"),
+        with(#""topic": "com.example.*""#, .invalidValue, "/topic"),
+        with(#""topic": "https://example.com""#, .invalidValue, "/topic"),
         with(#""topic": "a\nb""#, .invalidValue, "/topic"),
         with(#""topic": "\#(text(256))""#, .valueTooLong, "/topic"),
         with(#""badge": -1"#, .invalidValue, "/badge"), with(#""badge": 2147483648"#, .invalidValue, "/badge"),

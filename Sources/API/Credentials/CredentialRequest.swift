@@ -14,7 +14,7 @@ package enum CredentialRequest {
         var reader = try EnvelopeReader(body: body)
         let provider = try reader.requiredProvider()
         let environments = try readEnvironments(&reader, of: provider)
-        let topics = provider.hasTopics ? try readTopics(&reader) : []
+        let topics = provider.hasTopics ? try readTopics(&reader, of: provider) : []
         let activate = try reader.bool("activate") ?? false
         let form = try readForm(&reader, of: provider)
         try reader.end()
@@ -36,16 +36,16 @@ package enum CredentialRequest {
         return environments ?? offered
     }
 
-    private static func readTopics(_ reader: inout EnvelopeReader) throws(Problem) -> [String] {
+    /// A topic keeps its suffix here: a certificate may be for one service alone.
+    private static func readTopics(
+        _ reader: inout EnvelopeReader, of provider: any PushProvider
+    ) throws(Problem) -> [String] {
         guard let elements = try reader.array("topics", countMax: topicsMax) else { return [] }
         var topics = DistinctTexts()
         for (place, element) in elements.enumerated() {
             let pointer = reader.pointer / "topics" / place
             let topic = try element.text(bytesMax: RegistrationLimits.topicBytesMax, at: pointer)
-            guard RegistrationRequest.isVisibleASCII(topic) else {
-                throw Problem(
-                    .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.", at: pointer)
-            }
+            _ = try TokenText.topic(topic, of: provider, kind: nil, at: pointer)
             topics.add(topic)
         }
         return topics.texts

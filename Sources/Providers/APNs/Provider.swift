@@ -36,8 +36,12 @@ package struct APNsProvider: PushProvider {
 
     /// Returns the bundle id. The suffix of a kind is taken off here, because sending adds it.
     package func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String {
-        guard text.utf8.allSatisfy(\.isVisible) else {
-            throw ProviderFault("invalid_value", "A topic is a bundle id such as com.example.app, without spaces.")
+        // The underscore stands in some old bundle ids.
+        guard text.utf8.allSatisfy({ $0.isLetter || $0.isDigit || ".-_".utf8.contains($0) }) else {
+            throw ProviderFault(
+                "invalid_value",
+                "A topic is a bundle id such as com.example.app, in letters, digits, dots, hyphens and underscores. "
+                    + "It is no URL and has no wildcard.")
         }
         guard let kind else { return APNsPushTypes.bundleID(ofTopic: text) }
         guard let bundleID = APNsPushTypes.bundleID(ofTopic: text, kind: kind) else {
