@@ -23,7 +23,8 @@ CREATE TABLE credentials (
 CREATE UNIQUE INDEX credentials_one_active ON credentials (app_id, provider, environment, topics)
     WHERE state = 2; -- 2 active
 
--- A credential that the provider refused: no process leases for it before `until`. Announced by NOTIFY.
+-- A credential that the provider refused: no process leases for it before `until`. Announced by NOTIFY. blocked_at is
+-- the first refusal of a row of them.
 CREATE TABLE lane_blocks (
     credential_id bigint      PRIMARY KEY REFERENCES credentials ON DELETE CASCADE,
     reason        text        NOT NULL,
@@ -31,17 +32,24 @@ CREATE TABLE lane_blocks (
     until         timestamptz NOT NULL
 );
 
--- Lanes that can't send, as each process judges by itself (decisions 0008 and 0040). open_until is the time until which
--- its circuit breaker is open because of throttling; null: the provider can't be reached. A process repeats its report.
--- A row that was not reported for a minute belongs to a process that has ended. No decision depends on this table.
+-- Lanes, or single routes on them, that can't send, as each process judges by itself (decisions 0008 and 0040). A
+-- process repeats its report. A row that was not reported for a minute belongs to a process that has ended. No decision
+-- depends on this table.
+--
+-- cause: 7 unreachable, 8 throttled, 9 no token, 10 credential unusable, 11 topic refused, 12 topic missing.
 CREATE TABLE lane_outages (
     credential_id bigint      NOT NULL REFERENCES credentials ON DELETE CASCADE,
     process       uuid        NOT NULL,
+    -- The route and its service that wait; 0: all of the lane.
+    route_id      bigint      NOT NULL DEFAULT 0,
+    service       smallint    NOT NULL DEFAULT 0,
+    cause         smallint    NOT NULL CHECK (cause BETWEEN 7 AND 12), -- as above
     reason        text        NOT NULL,
     since         timestamptz NOT NULL,
     reported_at   timestamptz NOT NULL,
+    -- The end of a throttled lane's pause.
     open_until    timestamptz,
-    PRIMARY KEY (credential_id, process)
+    PRIMARY KEY (credential_id, process, route_id, service)
 );
 
 -- The signed provider token of a key, shared by all processes, sealed. A row without one: a process is about to sign.

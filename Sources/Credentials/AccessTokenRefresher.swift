@@ -26,6 +26,8 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         /// The header value for `token`; nil: there is no usable token.
         var authorization: Authorization?
         var generation: UInt64 = 0
+        /// The last failure since a token was usable.
+        var trouble: String?
     }
 
     /// - Parameter fetches: the slots of the process, `fetchesPerAppMax` for each app.
@@ -36,6 +38,9 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     }
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
+
+    /// Why there is no token, in the provider's words if it gave a reason; nil: there is one, or none failed yet.
+    package var trouble: String? { presented.withLock { $0.authorization == nil ? $0.trouble : nil } }
 
     package enum Status: Equatable, Sendable {
         case ready
@@ -74,7 +79,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
             // A late answer to a token that was replaced meanwhile says nothing new.
             guard let token = state.token, state.generation == generation else { return .known }
             let refusal = state.cache.refused(token, now: Clocks.monotonicNow())
-            if refusal != .known { state.authorization = nil }
+            if refusal != .known { (state.authorization, state.trouble) = (nil, Self.tokenRefused) }
             return refusal
         }
         switch refusal {
@@ -86,6 +91,9 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
                 metadata: ["account": "\(source.account)"])
         }
     }
+
+    /// FCM's reason for refusing an access token.
+    private static let tokenRefused = "UNAUTHENTICATED"
 
     /// Returns true if there is a new token.
     private func fetch() async -> Bool {
@@ -101,11 +109,13 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
                 state.authorization = state.cache.serving.map {
                     Authorization(value: $0.authorization, generation: state.generation)
                 }
+                if state.authorization != nil { state.trouble = nil }
             }
             return true
         } catch {
             let now = Clocks.monotonicNow()
             presented.withLock { state in
+                state.trouble = error.reason
                 if error.isPermanent {
                     state.cache.renewalRefused(now: now, entropy: Entropy.uint64())
                 } else {
@@ -153,6 +163,14 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
     /// The earliest retry that the answer allows.
     var after: Duration? {
         if case .failed(_, let after) = self { after } else { nil }
+    }
+
+    /// The reason in the answer; without an answer, a description.
+    var reason: String {
+        switch self {
+        case .refused(let reason, _), .failed(let reason, _): reason
+        case .notSigned, .endpoint: description
+        }
     }
 
     var description: String {

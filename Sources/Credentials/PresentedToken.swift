@@ -13,8 +13,14 @@ package struct PresentedToken: Sendable {
     private var tokenSince: UInt64 = 0
     /// nil: there is no token that APNs would take; lanes wait.
     package private(set) var authorization: Authorization?
+    /// The last failure since a token was usable.
+    private var failure: String?
 
     package init() {}
+
+    /// Why there is no token that APNs would take, in its words if it gave a reason; nil: there is one, or none failed
+    /// yet.
+    package var trouble: String? { authorization == nil ? failure : nil }
 
     /// Returns the next step. The caller must end a requested renewal with `adopt` or `renewalFailed`.
     package mutating func next(now: MonotonicInstant, wall: WallInstant) -> ProviderTokenCache.Next {
@@ -39,7 +45,10 @@ package struct PresentedToken: Sendable {
         }
     }
 
-    package mutating func renewalFailed(now: MonotonicInstant) { cache.renewalFailed(now: now) }
+    package mutating func renewalFailed(_ reason: String, now: MonotonicInstant) {
+        failure = reason
+        cache.renewalFailed(now: now)
+    }
 
     /// Records that requests of that generation were answered with `ExpiredProviderToken`. The many late answers to a
     /// token replaced meanwhile are ignored.
@@ -47,8 +56,12 @@ package struct PresentedToken: Sendable {
         _ refused: UInt64, now: MonotonicInstant, wall: WallInstant
     ) -> ProviderTokenCache.Refusal {
         guard let token, refused >= tokenSince else { return .known }
+        failure = Self.expired
         return cache.refusedAsExpired(token, now: now, wall: wall)
     }
+
+    /// APNs' word for a token that is too old.
+    private static let expired = "ExpiredProviderToken"
 
     /// Gives the same token a new generation, because connections that carried it so far are unusable.
     package mutating func presentAnew() {
@@ -57,6 +70,7 @@ package struct PresentedToken: Sendable {
 
     private mutating func present(_ token: ProviderToken) {
         generation += 1
+        failure = nil
         authorization = Authorization(value: token.authorization, generation: generation)
     }
 }

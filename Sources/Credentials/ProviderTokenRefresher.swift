@@ -25,6 +25,9 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
 
+    /// Why there is no token, in the provider's words if it gave a reason.
+    package var trouble: String? { presented.withLock { $0.trouble } }
+
     /// Returns when there is a token to use, or when the attempt to get one is over.
     package func freshen() async {
         switch presented.withLock({ $0.next(now: Clocks.monotonicNow(), wall: Clocks.wallNow()) }) {
@@ -60,7 +63,9 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
             let token = ProviderToken(text: text, issuedAt: sealed.issuedAt)
             presented.withLock { $0.adopt(token, now: Clocks.monotonicNow()) }
         } catch {
-            presented.withLock { $0.renewalFailed(now: Clocks.monotonicNow()) }
+            presented.withLock {
+                $0.renewalFailed("a token could not be renewed: \(error)", now: Clocks.monotonicNow())
+            }
             log.warning(
                 "A provider token could not be renewed; trying again",
                 metadata: ["key": "\(source.keyID)", "fault": "\(error)"])

@@ -2,7 +2,7 @@ import Basis
 import Model
 
 /// Why a lane, or one route on it, can't send. The names stand in the log.
-package enum LaneCause: String, Equatable, Sendable {
+package enum LaneCause: String, Equatable, Sendable, CaseIterable {
     /// No connection could be made, or none lived long enough to prove itself.
     case unreachable
     /// We rejected the peer's certificate, or the peer rejected ours in the handshake.
@@ -17,7 +17,7 @@ package enum LaneCause: String, Equatable, Sendable {
     case topicRefused = "topic_refused"
     /// The route's registrations name no topic, and the credential has several.
     case topicMissing = "topic_missing"
-    /// The credential is being opened, or its access token fetched.
+    /// The credential is being opened, or its first access token fetched. Both have deadlines.
     case credentialPending = "credential_pending"
     case credentialUnusable = "credential_unusable"
     case credentialUnknown = "credential_unknown"
@@ -43,9 +43,9 @@ package struct LaneHealth: Sendable {
         /// The provider refused the credential once, and it may be good. The transport tries other connections.
         case credentialSuspected(reason: String)
         /// The provider refused the route's topic to this credential.
-        case topicRefused(ServiceRoute, for: Duration)
-        /// The route was resolved to this lane, and something is missing.
-        case waits(ServiceRoute, LaneCause)
+        case topicRefused(ServiceRoute, for: Duration, reason: String = "")
+        /// The route was resolved to this lane, and something is missing. `reason` is for people.
+        case waits(ServiceRoute, LaneCause, reason: String = "")
         /// The route was resolved to this lane, and nothing is missing.
         case usable(ServiceRoute)
         /// The connections were closed, because the credential is not active any more.
@@ -58,9 +58,11 @@ package struct LaneHealth: Sendable {
         /// Dial at once: the pause after a refused credential is over.
         case retry
         /// Tell the operator that the route's pushes wait, because its topic is refused.
-        case announceRefusedTopic(ServiceRoute)
+        case announceRefusedTopic(ServiceRoute, reason: String = "")
         /// Tell the operator and users what changed: why the lane waits now (nil: for nothing), and why it did before.
         case report(Wait?, before: Wait?)
+        /// Tell users that other routes wait, or the same for another reason (`routeWaits`).
+        case reportRoutes
     }
 
     /// The reason why the lane waits, in the log and in messages' progress.
@@ -99,11 +101,11 @@ package struct LaneHealth: Sendable {
         package var isGiven: Bool { if case .may = self { true } else { false } }
     }
 
-    private struct RouteStop: Sendable {
-        let route: ServiceRoute
-        let cause: LaneCause
-        /// nil: until the route is resolved otherwise.
-        var until: MonotonicInstant?
+    /// One route that waits while the lane's others go on.
+    package struct RouteWait: Equatable, Sendable {
+        package let route: ServiceRoute
+        /// `until`: nil until the route is resolved otherwise.
+        package let wait: Wait
     }
 
     /// The transport's block; nil: it has or makes a connection.
@@ -111,15 +113,15 @@ package struct LaneHealth: Sendable {
     /// The provider refused the credential here, and no route was found usable since.
     private var refusal: Wait?
     /// The latest finding about the credential, when a route was resolved; nil: it is usable.
-    private var missing: LaneCause?
-    private var routeStops: [RouteStop] = []
+    private var missing: Wait?
+    package private(set) var routeWaits: [RouteWait] = []
     private var throttle: LaneThrottle
     /// When the provider last accepted a push, which proves the credential.
     private var provenAt: MonotonicInstant?
     /// Answers since then that refused the credential.
     private var refusedSince = 0
-    /// The reports made last: of the block or refusal, and of the open breaker.
-    private var reported: (stop: Wait?, throttling: Wait?) = (nil, nil)
+    /// The reports made last: of the block, refusal or finding, of the open breaker, and of single routes.
+    private var reported: (stop: Wait?, throttling: Wait?, routes: [RouteWait]) = (nil, nil, [])
 
     /// How long an accepted push proves the credential. Longer, and a deleted project would cost its pushes their
     /// retries. Shorter, and one push that is refused each time would stop an app that sends little.
@@ -143,22 +145,27 @@ package struct LaneHealth: Sendable {
             // Nothing was accepted since the last refusal, so the next try has to wait.
             if throttle.isSuspected { return note(.credentialRefused(reason: reason), now) }
             throttle.suspect(now)
-        case .topicRefused(let route, let length):
+        case .topicRefused(let route, let length, let reason):
             // Every push of the route in flight gets the same answer.
             guard !refusesTopic(of: route) else { return nil }
-            routeStops.append(RouteStop(route: route, cause: .topicRefused, until: now + length))
-            return .announceRefusedTopic(route)
-        case .waits(let route, .topicMissing):
-            if stop(of: route) == nil { routeStops.append(RouteStop(route: route, cause: .topicMissing)) }
-        case .waits(_, let cause): missing = cause
+            let wait = Wait(.topicRefused, reason: reason, since: now, until: now + length)
+            routeWaits.append(RouteWait(route: route, wait: wait))
+            return .announceRefusedTopic(route, reason: reason)
+        case .waits(let route, .topicMissing, let reason):
+            guard wait(of: route) == nil else { return nil }
+            routeWaits.append(RouteWait(route: route, wait: Wait(.topicMissing, reason: reason, since: now)))
+        case .waits(_, let cause, let reason):
+            // Another attempt after a failure is no end of the wait.
+            if cause == .credentialPending, lasting != nil { return nil }
+            missing = Wait(cause, reason: reason, since: missing?.since ?? now)
         case .usable(let route):
             missing = nil
-            routeStops.removeAll { $0.route == route && $0.cause == .topicMissing }
+            routeWaits.removeAll { $0.route == route && $0.wait.cause == .topicMissing }
             guard refusal != nil else { return nil }
             refusal = nil
             return .retry
         case .closed:
-            (block, refusal, missing) = (nil, nil, .credentialUnknown)
+            (block, refusal, missing) = (nil, nil, Wait(.credentialUnknown, since: now))
             throttle.trust()
         }
         return nil
@@ -167,8 +174,8 @@ package struct LaneHealth: Sendable {
 
 extension LaneHealth {
     package func permission(for urgency: MessageUrgency, on route: ServiceRoute) -> Permission {
-        if let cause = (block ?? refusal)?.cause ?? missing { return .mayNot(cause, until: nil) }
-        if let stop = stop(of: route) { return .mayNot(stop.cause, until: stop.until) }
+        if let wait = block ?? refusal ?? missing { return .mayNot(wait.cause, until: nil) }
+        if let wait = wait(of: route) { return .mayNot(wait.cause, until: wait.until) }
         let isUrgent = urgency == .transactional
         let room = throttle.room(isUrgent: isUrgent)
         guard room == 0, case .open(let until, let triesFrom) = throttle.phase else { return .may(room) }
@@ -176,9 +183,9 @@ extension LaneHealth {
     }
 
     /// Whether the topic of the route is refused now. The transport doesn't know of topics.
-    package func refusesTopic(of route: ServiceRoute) -> Bool { stop(of: route)?.cause == .topicRefused }
+    package func refusesTopic(of route: ServiceRoute) -> Bool { wait(of: route)?.cause == .topicRefused }
 
-    private func stop(of route: ServiceRoute) -> RouteStop? { routeStops.first { $0.route == route } }
+    private func wait(of route: ServiceRoute) -> Wait? { routeWaits.first { $0.route == route }?.wait }
 
     /// Whether the provider accepted the credential a while ago, so that a push that is refused is at fault itself.
     package func isProven(_ now: MonotonicInstant) -> Bool {
@@ -187,7 +194,20 @@ extension LaneHealth {
     }
 
     /// The reason why every route of the lane waits, for people; nil: there is none that lasts.
-    package var wait: Wait? { block ?? refusal ?? throttling }
+    package var wait: Wait? { stop ?? throttling }
+
+    private var stop: Wait? { block ?? refusal ?? lasting }
+
+    /// The finding about the credential, if it may last. A refused credential has been announced, and a missing one is
+    /// seen in the database.
+    private var lasting: Wait? {
+        switch missing?.cause {
+        case .tokenMissing, .credentialUnusable: missing
+        case .unreachable, .tlsRefused, .credentialRefused, .throttled, .topicRefused, .topicMissing,
+            .credentialPending, .credentialUnknown, nil:
+            nil
+        }
+    }
 
     private var throttling: Wait? {
         throttle.opening.map {
@@ -200,24 +220,30 @@ extension LaneHealth {
     /// Nothing is worth remembering while the lane is not used.
     package func isCalm(_ now: MonotonicInstant) -> Bool {
         block == nil && refusal == nil && throttle.isCalm && !isProven(now)
-            && routeStops.allSatisfy { $0.until == nil }
+            && routeWaits.allSatisfy { $0.wait.until == nil } && reported.stop == nil && reported.routes.isEmpty
+    }
+
+    /// Drops what was found when routes were resolved: no route uses the lane. Its end is reported like any other.
+    package mutating func leaveUnused() {
+        missing = nil
+        routeWaits.removeAll { $0.wait.cause == .topicMissing }
     }
 
     /// Time changes nothing, and nothing is to be reported: the case of most lanes, asked at every event.
     package var isQuiet: Bool {
-        block == nil && refusal == nil && throttle.isCalm && routeStops.isEmpty && reported.stop == nil
-            && reported.throttling == nil
+        stop == nil && throttle.isCalm && routeWaits.isEmpty && reported.stop == nil && reported.throttling == nil
+            && reported.routes.isEmpty
     }
 
     package var wakeAt: MonotonicInstant? {
-        guard let topicEnds = routeStops.lazy.compactMap(\.until).min() else { return throttle.wakeAt }
+        guard let topicEnds = routeWaits.lazy.compactMap(\.wait.until).min() else { return throttle.wakeAt }
         return throttle.wakeAt.map { min($0, topicEnds) } ?? topicEnds
     }
 }
 
 extension LaneHealth {
     package mutating func pass(_ now: MonotonicInstant) {
-        if !routeStops.isEmpty { routeStops.removeAll { $0.until.map { $0 <= now } ?? false } }
+        if !routeWaits.isEmpty { routeWaits.removeAll { $0.wait.until.map { $0 <= now } ?? false } }
         throttle.pass(now)
     }
 
@@ -253,10 +279,14 @@ extension LaneHealth {
 
     /// The changes that people are to be told, each once. A half-open breaker is not closed yet.
     package mutating func takeReports() -> [Action] {
-        let now = (stop: block ?? refusal, throttling: throttling)
-        guard now.stop != reported.stop || now.throttling != reported.throttling else { return [] }
-        let before = reported
+        let now = (stop: stop, throttling: throttling)
         var reports: [Action] = []
+        if routeWaits != reported.routes {
+            reported.routes = routeWaits
+            reports.append(.reportRoutes)
+        }
+        guard now.stop != reported.stop || now.throttling != reported.throttling else { return reports }
+        let before = reported
         if Self.isNews(now.stop, after: before.stop) {
             reported.stop = now.stop
             reports.append(.report(now.stop, before: before.stop))

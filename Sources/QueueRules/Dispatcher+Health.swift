@@ -48,7 +48,10 @@ extension Dispatcher {
     }
 
     package var waits: [LaneWait] {
-        lanes.states.compactMap { lane in lane.health.wait.map { LaneWait(lane.key, $0) } }
+        lanes.states.flatMap { lane in
+            let routes = lane.health.routeWaits.map { LaneWait(lane.key, $0.wait, of: $0.route) }
+            return (lane.health.wait.map { [LaneWait(lane.key, $0)] } ?? []) + routes
+        }
     }
 
     /// Whether pushes that wait to be encoded must not be handed to their lane any more.

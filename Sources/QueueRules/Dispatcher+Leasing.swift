@@ -56,6 +56,7 @@ extension Dispatcher {
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
+        for place in lanes.states.indices where !used.contains(lanes[place].key) { lanes[place].health.leaveUnused() }
         // A lane's health is remembered while it says anything.
         lanes.forget { !used.contains($0.key) && $0.health.isCalm(now) }
     }
@@ -72,7 +73,8 @@ extension Dispatcher {
         routes[place].noteResolved(resolution)
         switch resolution {
         case .uncovered: break
-        case .waits(let key, let cause): note(.waits(serviceRoute, cause), of: key, now, &actions)
+        case .waits(let key, let cause, let reason):
+            note(.waits(serviceRoute, cause, reason: reason), of: key, now, &actions)
         case .leaves(let exit): note(.usable(serviceRoute), of: exit.lane, now, &actions)
         }
     }

@@ -19,15 +19,19 @@ package struct LaneTarget: Equatable, Sendable {
 package enum RouteResolution: Equatable, Sendable {
     /// No active credential covers the route, or it can't be read.
     case uncovered
-    /// Its credential has this lane, but something is missing.
-    case waits(LaneKey, LaneCause)
+    /// Its credential has this lane, but something is missing. The reason is for people.
+    case waits(LaneKey, LaneCause, reason: String = "")
     case leaves(LaneTarget)
 }
 
 package struct LaneWait: Equatable, Sendable {
     package let lane: LaneKey
+    /// nil: all routes of the lane wait.
+    package let route: ServiceRoute?
     package let wait: LaneHealth.Wait
-    package init(_ lane: LaneKey, _ wait: LaneHealth.Wait) { (self.lane, self.wait) = (lane, wait) }
+    package init(_ lane: LaneKey, _ wait: LaneHealth.Wait, of route: ServiceRoute? = nil) {
+        (self.lane, self.wait, self.route) = (lane, wait, route)
+    }
 }
 
 package struct DispatcherSettings: Equatable, Sendable {

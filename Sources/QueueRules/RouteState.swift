@@ -56,7 +56,7 @@ struct RouteState: Sendable {
     var lane: LaneKey? {
         switch resolution {
         case nil, .uncovered: nil
-        case .waits(let key, _): key
+        case .waits(let key, _, _): key
         case .leaves(let exit): exit.lane
         }
     }

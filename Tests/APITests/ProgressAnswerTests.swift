@@ -58,6 +58,30 @@ struct ProgressAnswerTests {
         return waiting.map { [$0["for"], $0["until"]] }
     }
 
+    @Test("names what planners wait for")
+    func planners() throws {
+        func waits(_ planWait: MessageProgress.PlanWait) throws -> [JSONValue?] {
+            let account = MessageAccount(
+                id: MessageID(UniversalID(high: 1, low: 1)), state: .accepted, acceptedAt: noon, expiresAt: noon,
+                finishedAt: nil, audience: nil, outcomes: [0], pending: 0, reasons: [], providers: [])
+            let progress = MessageProgress(account: account, at: noon, providers: [], waits: [], planWait: planWait)
+            let answer = try JSONReader.read(MessageAnswer.body(progress))
+            let waiting = try #require(answer.object?["progress"]?.object?["waiting"]?.array?.first?.object)
+            return ["for", "until", "reason"].map { waiting[$0] }
+        }
+        let before = MessageID(UniversalID(high: 2, low: 3))
+        #expect(try waits(.predecessor(before)) == ["predecessor", .null, .string(before.value.text)])
+        #expect(
+            try waits(.setAside(until: noon + .seconds(1))) == ["planning", "2026-12-01T12:00:01.000Z", .null])
+    }
+
+    @Test("has a name in the contract for every cause", arguments: PushWait.Cause.allCases)
+    func documented(_ cause: PushWait.Cause) {
+        let contract = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
+        #expect(contract.contains("                  - \(cause.name): "), "it is explained")
+        #expect(contract.contains("                  - \(cause.name)\n"), "it is listed")
+    }
+
     @Test("names the scheduled time and the pause that a message waits for")
     func whole() throws {
         let hour: [JSONValue?] = ["hour", "2026-12-01T12:00:01.000Z"]

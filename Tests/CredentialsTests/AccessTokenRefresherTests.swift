@@ -142,6 +142,7 @@ struct AccessTokenRefresherTests {
         await arrival { service.refused(only.generation, arrived: $0) }
         #expect(service.current == nil)
         #expect(service.freshen(arrived: {}) == .refused && endpoint.count == 2)
+        #expect(service.trouble == "UNAUTHENTICATED")
     }
 
     @Test("serves a token with a very short life, and renews it before its end")
@@ -164,6 +165,7 @@ struct AccessTokenRefresherTests {
         while service.freshen(arrived: {}) == .fetching { await Task.yield() }
         #expect(service.freshen(arrived: {}) == .refused)
         #expect(service.current == nil && endpoint.count == 1)
+        #expect(service.trouble == "invalid_grant", "the reason is Google's word")
     }
 
     @Test("offers no token if the endpoint is unreachable")
@@ -172,5 +174,6 @@ struct AccessTokenRefresherTests {
         let service = try Self.service(endpoint)
         while service.freshen(arrived: { Issue.record("no token may arrive") }) == .fetching { await Task.yield() }
         #expect(service.current == nil && endpoint.count >= 1)
+        #expect(service.trouble?.contains("no route") == true)
     }
 }

@@ -93,13 +93,30 @@ struct PresentedTokenTests {
         #expect(next == .use(token("first")) && presented.authorization?.generation == generation)
     }
 
+    @Test("says why it is missing, in the words of APNs, until there is another one")
+    func trouble() {
+        var presented = PresentedToken()
+        _ = next(&presented)
+        #expect(presented.trouble == nil)
+        presented.renewalFailed("no database", now: monotonic(Self.dawn))
+        #expect(presented.trouble == "no database")
+        let issued = Self.dawn + .seconds(100)
+        _ = next(&presented, at: issued)
+        presented.adopt(token("first", issuedAt: issued), now: monotonic(issued))
+        #expect(presented.trouble == nil)
+        let later = Self.dawn + .seconds(1_500)
+        _ = refusal(&presented, of: presented.authorization?.generation ?? 0, at: later)
+        _ = next(&presented, at: later)
+        #expect(presented.authorization == nil && presented.trouble == "ExpiredProviderToken")
+    }
+
     @Test("returns to the lanes if the clock steps ahead and back")
     func comesBack() {
         var presented = fetched()
         let ahead = Self.dawn + .seconds(7_200)
         _ = presented.next(now: monotonic(Self.dawn), wall: ahead)
         #expect(presented.authorization == nil)
-        presented.renewalFailed(now: monotonic(Self.dawn))
+        presented.renewalFailed("no database", now: monotonic(Self.dawn))
         _ = next(&presented, at: Self.dawn + .seconds(20))
         #expect(text(presented) == "bearer first")
     }

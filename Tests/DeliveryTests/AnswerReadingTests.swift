@@ -62,7 +62,7 @@ struct AnswerReadingTests {
         #expect(
             ofKind.others.map(\.outcome) == [.rejected(Rejection(fault: .message, reason: "TopicDisallowed"))])
         // A refusal of the app's own topic pauses the route, because nothing can be sent there.
-        #expect(reading(400, "TopicDisallowed").consequences.contains(.topicRefused))
+        #expect(reading(400, "TopicDisallowed").consequences.contains(.topicRefused(reason: "TopicDisallowed")))
     }
 
     @Test("request new connections if another key bound the old ones")
@@ -107,7 +107,7 @@ struct AnswerReadingTests {
 
     @Test("pause the route, not the lane, if they refuse the topic", arguments: ["TopicDisallowed", "MissingTopic"])
     func refusedTopic(reason: String) {
-        #expect(reading(400, reason).consequences == [.topicRefused, .alarm(.credential)])
+        #expect(reading(400, reason).consequences == [.topicRefused(reason: reason), .alarm(.credential)])
     }
 
     @Test(

@@ -83,8 +83,9 @@ struct LaneOutageTests {
             var lane = Lane(pool, 1)
             lane.throttle(for: .seconds(30))
             pool.report(waits: [lane.wait].compactMap(\.self))
-            let cause = await received.next()?.first?.cause
-            #expect(cause?.remaining.map { $0 > .seconds(20) && $0 <= .seconds(30) } == true)
+            let outage = await received.next()?.first
+            #expect(outage?.cause == .throttled)
+            #expect(outage?.openFor.map { $0 > .seconds(20) && $0 <= .seconds(30) } == true)
             lane.throttle(for: .seconds(90))
             #expect(log.reported == [Self.opens], "a longer opening is the same outage")
             lane.note(Self.failedDial)
@@ -152,10 +153,6 @@ private struct Lane {
             if case .report(let wait, let before) = action { pool?.log(key, wait, before: before) }
         }
     }
-}
-
-extension LaneOutage.Cause {
-    fileprivate var remaining: Duration? { if case .open(let remaining) = self { remaining } else { nil } }
 }
 
 /// A source without any credentials.

@@ -23,8 +23,8 @@ struct LanePoolTests {
         let target = PushTarget(.apns, "com.example.app")
         #expect(await pool.resolve(route) == .leaves(LaneTarget(key, target)))
         #expect(
-            pool.apply(.topicRefused, on: key, route.serviceRoute)
-                == .topicRefused(route.serviceRoute, for: .seconds(3_600)))
+            pool.apply(.topicRefused(reason: "BadTopic"), on: key, route.serviceRoute)
+                == .topicRefused(route.serviceRoute, for: .seconds(3_600), reason: "BadTopic"))
         #expect(pool.apply(.alarm(.clock), on: key, route.serviceRoute) == nil)
         let nameless = ReadyRoute(
             route: RouteID(8), app: AppID(1), provider: .apns, environment: .production, topic: "")

@@ -1,3 +1,5 @@
+import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {
@@ -66,6 +68,35 @@ extension Journeys {
                 let second = try await gateway.send(.garden, audience: #"{"all": true}"#)
                 #expect(try await gateway.finished(second, of: .garden).outcomes["accepted"] == 200)
                 #expect(await world.google.simulator.summary().accessTokensIssued == 2)
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("wait by name in account, doctor and log while Google refuses their account")
+        func refusedAccount() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.fill(.garden, [], through: gateway)
+                // The project has another key by now.
+                let deleted = String(
+                    decoding: try ServiceAccount(projectID: "tower-1").file(tokenURI: world.google.url + "/token"),
+                    as: UTF8.self)
+                try await gateway.api.expect(
+                    201, "POST", "/v1/apps/garden/credentials",
+                    #"{"provider": "fcm", "kind": "service_account", "activate": true, "service_account": \#(deleted)}"#
+                )
+                try await gateway.registerFCM(["live-0000000000000000"])
+                let message = try await gateway.send(.garden, audience: #"{"all": true}"#)
+                try await eventually("the account to name the cause") {
+                    let shown = try await world.command(["messages", "show", message], gateway).printed
+                    return shown.contains("1 push waits: the credential for fcm production gets no token since ")
+                        && shown.contains("(invalid_grant)")
+                }
+                let ill = try await world.doctor()
+                #expect(ill.code == 1 && ill.printed.contains("gets no token since "), "\(ill.printed)")
+                #expect(gateway.program.logged.contains("Pushes wait: their credential gets no token"))
+                try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
+                #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 1])
                 try await gateway.stopGently()
             }
         }

@@ -282,6 +282,46 @@ struct LaneHealthReportTests {
         #expect(reports().isEmpty)
     }
 
+    @Test("tell why there is no token, however often one is tried, and when that is over")
+    func missingToken() {
+        for ends in [true, false] {
+            var bench = HealthBench()
+            bench.note(.waits(HealthBench.route, .credentialPending))
+            #expect(bench.health.takeReports().isEmpty && bench.health.wait == nil, "a fetch has a deadline")
+            let wait = LaneHealth.Wait(.tokenMissing, reason: "invalid_grant", since: bench.now)
+            bench.note(.waits(HealthBench.route, .tokenMissing, reason: "invalid_grant"))
+            #expect(bench.health.takeReports() == [.report(wait, before: nil)] && bench.health.wait == wait)
+            bench.pass(.seconds(60))
+            bench.note(.waits(HealthBench.route, .credentialPending))
+            bench.note(.waits(HealthBench.route, .tokenMissing, reason: "invalid_grant"))
+            #expect(bench.health.takeReports().isEmpty && bench.health.wait == wait)
+            #expect(!bench.health.isCalm(bench.now), "its end is not reported yet")
+            if ends { bench.note(.usable(HealthBench.route)) } else { bench.health.leaveUnused() }
+            #expect(bench.health.takeReports() == [.report(nil, before: wait)])
+            #expect(bench.health.isCalm(bench.now) && bench.health.isQuiet)
+        }
+    }
+
+    @Test("tell which of its routes wait for a topic, and since when")
+    func routes() {
+        var bench = HealthBench()
+        let start = bench.now
+        bench.note(.topicRefused(HealthBench.route, for: .seconds(60), reason: "TopicDisallowed"))
+        bench.note(.waits(HealthBench.other, .topicMissing))
+        #expect(bench.health.takeReports() == [.reportRoutes])
+        #expect(bench.health.takeReports().isEmpty)
+        #expect(bench.health.routeWaits.map(\.route) == [HealthBench.route, HealthBench.other])
+        #expect(bench.health.routeWaits.map(\.wait.cause) == [.topicRefused, .topicMissing])
+        #expect(bench.health.routeWaits.map(\.wait.reason) == ["TopicDisallowed", ""])
+        #expect(bench.health.routeWaits.map(\.wait.since) == [start, start] && bench.health.wait == nil)
+        bench.note(.waits(HealthBench.other, .topicMissing))
+        #expect(bench.health.takeReports().isEmpty)
+        bench.pass(.seconds(60))
+        bench.note(.usable(HealthBench.other))
+        #expect(bench.health.routeWaits.isEmpty && !bench.health.isQuiet)
+        #expect(bench.health.takeReports() == [.reportRoutes] && bench.health.isQuiet)
+    }
+
     @Test("tell of an open circuit breaker beside an outage, which users see first")
     func both() {
         var bench = HealthBench()

@@ -95,6 +95,31 @@ struct DispatcherHealthTests {
         #expect(asked == [bench.request(3)])
     }
 
+    @Test("lists the lanes and routes that wait, until no route uses them")
+    func waits() {
+        var bench = DispatcherBench()
+        let routes = [DispatcherBench.route(3), DispatcherBench.route(4)]
+        let other = LaneKey(CredentialID(2))
+        bench.report(.timer)
+        bench.report(.polled(routes))
+        let missing = RouteResolution.waits(DispatcherBench.lane, .topicMissing)
+        let begun = bench.report(.resolved(routes[0].serviceRoute, missing))
+        #expect(begun.contains(.lane(DispatcherBench.lane, .reportRoutes)))
+        bench.report(.resolved(routes[1].serviceRoute, .waits(other, .tokenMissing, reason: "invalid_grant")))
+        let waits = bench.dispatcher.waits
+        #expect(waits.map(\.lane) == [DispatcherBench.lane, other])
+        #expect(waits.map(\.route) == [routes[0].serviceRoute, nil])
+        #expect(waits.map(\.wait.reason) == ["", "invalid_grant"])
+        // Another credential takes over.
+        let next = LaneTarget(LaneKey(CredentialID(3)), DispatcherBench.exit.target)
+        for route in routes { bench.report(.resolved(route.serviceRoute, .leaves(next))) }
+        bench.now = bench.now + DispatcherBench.settings.pollEvery
+        bench.report(.timer)
+        let over = bench.report(.polled(routes))
+        #expect(over.contains(.lane(DispatcherBench.lane, .reportRoutes)))
+        #expect(bench.dispatcher.waits.isEmpty)
+    }
+
     @Test("trusts a lane's proof with the next delivery of answers")
     func proof() {
         var bench = DispatcherBench()

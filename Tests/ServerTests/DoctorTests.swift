@@ -1,5 +1,6 @@
 import Basis
 import CommandLine
+import Model
 import Server
 import Store
 import Testing
@@ -96,6 +97,24 @@ struct DoctorTests {
         #expect(finding(nil).level == .good)
         #expect(finding("InvalidProviderToken").level == .bad)
         #expect(finding("InvalidProviderToken").text.contains("InvalidProviderToken"))
+    }
+
+    @Test(
+        "names every cause for which pushes wait, since when and why, with a remedy",
+        arguments: PushWait.Cause.allCases)
+    func waits(_ cause: PushWait.Cause) {
+        let wait = RouteWait(
+            app: "garden", provider: .fcm, environment: .production, topic: "", cause: cause, reason: "invalid_grant",
+            since: Self.noon)
+        let finding = DoctorRules.wait(wait)
+        // What a message waits for by itself is nothing that a route waits for.
+        let isOfMessage = cause == .onHold || cause == .later
+        #expect(finding.level == (cause == .throttled || isOfMessage ? .note : .bad), "\(finding)")
+        guard !isOfMessage else { return }
+        #expect(finding.subject == "app garden" && finding.remedy?.isEmpty == false)
+        #expect(finding.text.hasPrefix("pushes wait: ") && finding.text.contains(" since 2026-12-01T12:00:00.000Z"))
+        let hasReason = ![.credential, .topicMissing, .newerProgram].contains(cause)
+        #expect(finding.text.contains("(invalid_grant)") == hasReason, "\(finding)")
     }
 
     @Test("reports a provider as good if it answers and its clock agrees")

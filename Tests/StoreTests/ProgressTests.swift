@@ -150,7 +150,7 @@ struct OutageTests {
     }
 
     private func remaining(_ credential: CredentialID, _ length: Duration, _ age: Duration = .zero) -> LaneOutage {
-        LaneOutage(credential: credential, cause: .open(length), reason: "too many", age: age)
+        LaneOutage(credential: credential, cause: .throttled, openFor: length, reason: "too many", age: age)
     }
 
     @Test("tells a throttled provider, which has a retry time, from an unreachable one")

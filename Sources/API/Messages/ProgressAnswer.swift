@@ -44,6 +44,11 @@ enum ProgressAnswer {
         writer.beginArray()
         if let hour = progress.hourAhead { writer.object { writeWait(of: "hour", until: hour, to: &$0) } }
         if progress.isHeldWhole { writer.object { writeWait(of: "resume", until: nil, to: &$0) } }
+        switch progress.planWait {
+        case .predecessor(let id): writer.object { writeWait(of: "predecessor", until: nil, id.value.text, to: &$0) }
+        case .setAside(let until): writer.object { writeWait(of: "planning", until: until, to: &$0) }
+        case nil: break
+        }
         for wait in progress.waits.prefix(waitsMax) {
             writer.object {
                 $0.member("for", isCancelled && wait.cause == .onHold ? "cancellation" : wait.cause.name)
@@ -56,11 +61,13 @@ enum ProgressAnswer {
         writer.endArray()
     }
 
-    private static func writeWait(of cause: String, until: WallInstant?, to writer: inout JSONWriter) {
+    private static func writeWait(
+        of cause: String, until: WallInstant?, _ reason: String? = nil, to writer: inout JSONWriter
+    ) {
         writer.member("for", cause)
         for name in ["provider", "environment", "topic", "pushes", "since"] { writer.optional(name, nil) }
         writer.optionalTime("until", until)
-        writer.optional("reason", nil)
+        writer.optional("reason", reason)
     }
 
     /// Writes the waits on which someone has to act, with the names that this member had first.
@@ -97,19 +104,6 @@ extension MessageProgress {
 
     private var isUnplanned: Bool {
         account.audience == nil && account.pending == 0 && account.outcomes.allSatisfy { $0 == 0 }
-    }
-}
-
-extension PushWait.Cause {
-    fileprivate var name: String {
-        switch self {
-        case .onHold: "resume"
-        case .later: "later"
-        case .credential: "credential"
-        case .credentialRefused: "credential_refused"
-        case .unreachable: "unreachable"
-        case .throttled: "throttled"
-        }
     }
 }
 

@@ -29,7 +29,9 @@ extension DeliveryEngine {
             case .lane(let lane, .report(let wait, let before)):
                 waitsChanged = true
                 lanes.log(lane, wait, before: before)
-            case .lane(let lane, .announceRefusedTopic(let route)): lanes.logPaused(route, lane, .topicRefused)
+            case .lane(_, .reportRoutes): waitsChanged = true
+            case .lane(let lane, .announceRefusedTopic(let route, let reason)):
+                lanes.logRefusedTopic(route, lane, reason: reason)
             case .lane(let lane, .announceRefusal(let reason)): Task { await announceRefusal(lane, reason) }
             case .lane(let lane, .retry): lanes.retry(lane)
             case .alarm(let message, let alarm): raise(alarm, of: message)

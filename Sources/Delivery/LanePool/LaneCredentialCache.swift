@@ -103,26 +103,30 @@ package actor LaneCredentialCache: LaneCredentials {
     package func credential(for route: ReadyRoute) async -> CredentialStatus {
         do {
             guard let record = try await activeRecord(for: route) else { return .missing }
-            if try await isBlocked(record.id) { return .waits(record.id, .credentialRefused) }
+            if let block = try await block(of: record.id) {
+                return .waits(record.id, .credentialRefused, reason: block.reason)
+            }
             let app = await slug(of: route.app)
             guard let open = opened[record.id] else { return begin(opening: record, app: app) }
             switch open.tokenSource {
             case .certificate: break
             case .providerToken(let token):
                 await token.freshen()
-                guard token.current != nil else { return .waits(record.id, .tokenMissing) }
+                guard token.current != nil else {
+                    return .waits(record.id, .tokenMissing, reason: token.trouble ?? "")
+                }
             case .accessToken(let token):
                 // The fetch is not awaited: one app's slow token endpoint must not delay other apps' routes.
                 switch token.freshen(arrived: tokenArrived) {
                 case .ready: break
-                case .fetching: return .waits(record.id, .credentialPending)
-                case .refused: return .waits(record.id, .tokenMissing)
+                case .fetching: return .waits(record.id, .credentialPending, reason: "")
+                case .refused: return .waits(record.id, .tokenMissing, reason: token.trouble ?? "")
                 }
             }
             return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
         } catch {
             log.warning("Database failure: credentials not read", metadata: ["fault": "\(error)"])
-            return .missing
+            return .unread
         }
     }
 
@@ -188,13 +192,13 @@ package actor LaneCredentialCache: LaneCredentials {
         return record
     }
 
-    private func isBlocked(_ credential: CredentialID) async throws(StoreFault) -> Bool {
+    private func block(of credential: CredentialID) async throws(StoreFault) -> LaneBlock? {
         let now = Clocks.monotonicNow()
         if blocksReadAt.map({ now - $0 >= .seconds(1) }) ?? true {
             blocked = try await store.blocks()
             blocksReadAt = now
         }
-        return blocked.contains { $0.credential == credential }
+        return blocked.first { $0.credential == credential }
     }
 
     /// Opens the key off this actor, which answers for every route. A key that does not open in time is unusable until
@@ -209,11 +213,11 @@ package actor LaneCredentialCache: LaneCredentials {
                 }
                 await end(opening: record, app: app, credential)
             }
-            return .waits(record.id, .credentialPending)
-        case .wait: return .waits(record.id, .credentialPending)
+            return .waits(record.id, .credentialPending, reason: "")
+        case .wait: return .waits(record.id, .credentialPending, reason: "")
         case .unusable(let fault, let isNew):
             if isNew { logUnusable(record, app, fault) }
-            return .waits(record.id, .credentialUnusable)
+            return .waits(record.id, .credentialUnusable, reason: "\(fault)")
         }
     }
 

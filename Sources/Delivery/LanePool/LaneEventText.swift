@@ -45,6 +45,22 @@ extension LaneEvent {
     }
 }
 
+extension LaneCause {
+    /// The log's sentence for pushes of a route that wait.
+    var waitSentence: String {
+        switch self {
+        case .credentialUnknown: "Pushes wait: no usable credential covers their route"
+        case .tokenMissing: "Pushes wait: their credential gets no token"
+        case .credentialUnusable, .credentialPending: "Pushes wait: their credential can't be opened"
+        case .credentialRefused: "Pushes wait: the provider refuses their credential"
+        case .topicRefused: "Pushes wait: the provider refuses their topic"
+        case .topicMissing: "Pushes wait: they name no topic, and their credential has several"
+        case .unreachable, .tlsRefused: "Pushes wait: the provider can't be reached"
+        case .throttled: "Pushes wait: the provider throttles"
+        }
+    }
+}
+
 extension TransportFault {
     package var text: String {
         switch self {

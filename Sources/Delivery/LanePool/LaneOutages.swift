@@ -1,5 +1,6 @@
 import Basis
 import LaneRules
+import Model
 import QueueRules
 import Store
 
@@ -29,14 +30,31 @@ package struct LaneOutages {
 }
 
 extension LaneOutage {
-    /// nil: a refused credential has a row of its own.
+    /// nil: the cause is seen without a report.
     fileprivate init?(_ lane: LaneWait, now: MonotonicInstant) {
-        let cause: Cause
-        switch lane.wait.cause {
-        case .unreachable, .tlsRefused: cause = .unreachable
-        case .throttled: cause = .open(max(.zero, (lane.wait.until ?? now) - now))
-        default: return nil
+        guard let cause = lane.wait.cause.reported else { return nil }
+        let isOpen = cause == .throttled
+        self.init(
+            credential: lane.lane.credential, route: lane.route, cause: cause,
+            openFor: isOpen ? max(.zero, (lane.wait.until ?? now) - now) : nil, reason: lane.wait.reason,
+            age: now - lane.wait.since)
+    }
+}
+
+extension LaneCause {
+    /// The cause as users read it.
+    ///
+    /// nil: it needs no report. A refused credential has a row of its own (`lane_blocks`), a missing one has none, and
+    /// one that is being opened ends by itself.
+    package var reported: PushWait.Cause? {
+        switch self {
+        case .unreachable, .tlsRefused: .unreachable
+        case .throttled: .throttled
+        case .tokenMissing: .token
+        case .credentialUnusable: .credentialUnusable
+        case .topicRefused: .topicRefused
+        case .topicMissing: .topicMissing
+        case .credentialRefused, .credentialPending, .credentialUnknown: nil
         }
-        self.init(credential: lane.lane.credential, cause: cause, reason: lane.wait.reason, age: now - lane.wait.since)
     }
 }

@@ -24,10 +24,13 @@ package struct LaneCredential: Sendable {
 /// Whether a route's pushes can be sent, as far as credentials go.
 package enum CredentialStatus: Sendable {
     case ready(LaneCredential)
-    /// The credential can't be used now. If it is being opened, the routes are resolved again after that.
-    case waits(CredentialID, LaneCause)
+    /// The credential can't be used now, for a reason in the provider's words if it gave one. If it is being opened,
+    /// the routes are resolved again after that.
+    case waits(CredentialID, LaneCause, reason: String)
     /// No active credential covers the route.
     case missing
+    /// The database could not be asked. The next poll asks again.
+    case unread
 }
 
 /// The source of the lanes' credentials (`LaneCredentialCache`).
@@ -56,8 +59,8 @@ package actor LanePool {
     private let loops: [ReactorLoop]
     private let log: Logger
     nonisolated let credentialBlock: Duration
-    /// Routes whose pushes can't be sent at present, so that each is logged once.
-    private var waitingRoutes: Set<ServiceRoute> = []
+    /// Routes whose pushes can't be sent at present, and why, so that each cause is logged once.
+    private var waitingRoutes: [ServiceRoute: LaneCause] = [:]
     private static let waitingRoutesMax = 16_384
     /// The lanes that wait. The engine sets them at once: a wait for this actor would lose their order.
     private let outages = Mutex(LaneOutages())
@@ -107,16 +110,19 @@ package actor LanePool {
         case .missing:
             await noteWaiting(route, .credentialUnknown)
             return .uncovered
-        case .waits(let credential, let cause):
-            if cause != .credentialPending { await noteWaiting(route, cause) }
-            return .waits(LaneKey(credential), cause)
+        case .unread: return .uncovered
+        case .waits(let credential, let cause, let reason):
+            if cause != .credentialPending { await noteWaiting(route, cause, credential, reason) }
+            return .waits(LaneKey(credential), cause, reason: reason)
         case .ready(let credential):
             let key = LaneKey(credential.id)
             guard let target = credential.reach.target(topic: route.topic) else {
-                if isNewlyWaiting(route) { logPaused(route.serviceRoute, key, .topicMissing, of: credential.app) }
+                if isNews(.topicMissing, of: route) {
+                    logPaused(route.serviceRoute, key, Self.topicMissing, of: credential.app)
+                }
                 return .waits(key, .topicMissing)
             }
-            waitingRoutes.remove(route.serviceRoute)
+            waitingRoutes[route.serviceRoute] = nil
             if opened(key) == nil { openLane(key, credential) }
             return .leaves(LaneTarget(key, target))
         }
@@ -174,7 +180,7 @@ package actor LanePool {
         // Called at once: the lane hands back what it has not sent before it takes the next batch.
         case .credentialRefused(let reason, let connection):
             lane?.refuseCredential(reason: reason, receivedOn: connection)
-        case .topicRefused: return .topicRefused(serviceRoute, for: credentialBlock)
+        case .topicRefused(let reason): return .topicRefused(serviceRoute, for: credentialBlock, reason: reason)
         case .alarm(let alarm):
             log.error(
                 "Provider rejects requests: action needed",
@@ -242,8 +248,10 @@ extension LanePool {
             log.warning(
                 "Circuit breaker opened: provider is throttling", metadata: metadata(of: key, ["retry_in": "\(pause)s"])
             )
-        // A refused credential has been announced.
-        default: break
+        // A refused credential or topic has been announced. The others are logged for each route that they keep.
+        case .credentialRefused, .tokenMissing, .topicRefused, .topicMissing, .credentialPending, .credentialUnusable,
+            .credentialUnknown:
+            break
         }
     }
 
@@ -255,13 +263,15 @@ extension LanePool {
         await credentials.block(key.credential, reason: reason, for: credentialBlock)
     }
 
-    package nonisolated func logPaused(
-        _ serviceRoute: ServiceRoute, _ key: LaneKey, _ cause: LaneCause, of app: String? = nil
+    private static let topicMissing = "the registrations name no topic, and the credential has several"
+
+    package nonisolated func logRefusedTopic(_ serviceRoute: ServiceRoute, _ key: LaneKey, reason: String) {
+        logPaused(serviceRoute, key, "the provider rejects this topic for this credential: \(reason)")
+    }
+
+    private nonisolated func logPaused(
+        _ serviceRoute: ServiceRoute, _ key: LaneKey, _ reason: String, of app: String? = nil
     ) {
-        let reason =
-            cause == .topicMissing
-            ? "the registrations name no topic, and the credential has several"
-            : "the provider rejects this topic for this credential"
         log.error(
             "Route paused: its pushes wait",
             metadata: metadata(
@@ -269,21 +279,24 @@ extension LanePool {
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "reason": "\(reason)"]))
     }
 
-    /// Whether the route was not known to wait. It is from now on.
-    private func isNewlyWaiting(_ route: ReadyRoute) -> Bool {
-        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
-        return waitingRoutes.insert(route.serviceRoute).inserted
+    /// Whether the route was not known to wait for this. It is from now on.
+    private func isNews(_ cause: LaneCause, of route: ReadyRoute) -> Bool {
+        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [:] }
+        return waitingRoutes.updateValue(cause, forKey: route.serviceRoute) != cause
     }
 
-    private func noteWaiting(_ route: ReadyRoute, _ cause: LaneCause) async {
-        guard isNewlyWaiting(route) else { return }
+    private func noteWaiting(
+        _ route: ReadyRoute, _ cause: LaneCause, _ credential: CredentialID? = nil, _ reason: String = ""
+    ) async {
+        guard isNews(cause, of: route) else { return }
         let app = await credentials.slug(of: route.app)
-        log.warning(
-            "Pushes wait: no usable credential covers their route",
-            metadata: [
-                "app": "\(app)", "cause": "\(cause.rawValue)", "provider": "\(route.provider)",
-                "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
-            ])
+        var metadata: Logger.Metadata = [
+            "app": "\(app)", "cause": "\(cause.rawValue)", "provider": "\(route.provider)",
+            "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
+        ]
+        if let credential { metadata["credential"] = "\(credential.value)" }
+        if !reason.isEmpty { metadata["reason"] = "\(reason)" }
+        log.warning("\(cause.waitSentence)", metadata: metadata)
     }
 
     /// Adds the lane's credential and app. A closed lane's app isn't known any more.

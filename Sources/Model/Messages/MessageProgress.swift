@@ -13,18 +13,28 @@ package struct MessageProgress: Equatable, Sendable {
     package let lastDue: WallInstant?
     /// The share of the app's ids that planners have scanned, 0 to 1. nil: known already, or not found by scanning.
     package let scanned: Double?
+    /// Why planners do not cut the message's audience now; nil: they do, or it has none to cut.
+    package let planWait: PlanWait?
+
+    package enum PlanWait: Equatable, Sendable {
+        /// The message follows another one, whose pushes have not all had their first attempt.
+        case predecessor(MessageID)
+        /// The audience could not be cut, for a reason that the log has.
+        case setAside(until: WallInstant)
+    }
 
     package init(
         account: MessageAccount, at: WallInstant, providers: [ProviderProgress], waits: [PushWait],
-        lastDue: WallInstant? = nil, scanned: Double? = nil
+        lastDue: WallInstant? = nil, scanned: Double? = nil, planWait: PlanWait? = nil
     ) {
         (self.account, self.at, self.providers) = (account, at, providers)
-        (self.waits, self.lastDue, self.scanned) = (waits, lastDue, scanned)
+        (self.waits, self.lastDue, self.scanned, self.planWait) = (waits, lastDue, scanned, planWait)
     }
 
     /// Whether a later query would show no more than elapsed time.
     package func isSame(as other: MessageProgress) -> Bool {
-        account == other.account && waits == other.waits && providers.count == other.providers.count
+        account == other.account && waits == other.waits && planWait == other.planWait
+            && providers.count == other.providers.count
             && zip(providers, other.providers).allSatisfy { $0.withoutPace == $1.withoutPace }
     }
 
@@ -106,7 +116,7 @@ package struct Pace: Equatable, Sendable {
 /// Pushes of a message that are not being sent, and the cause.
 package struct PushWait: Equatable, Sendable {
     /// The cause. SQL statements contain the numbers.
-    package enum Cause: Int16, Sendable {
+    package enum Cause: Int16, CaseIterable, Sendable {
         /// The message is paused, or cancelled and its pushes are not yet counted.
         case onHold = 3
         /// The pushes are due later: after a retry's wait, or because of the message's options.
@@ -116,6 +126,38 @@ package struct PushWait: Equatable, Sendable {
         /// No process that reports about it gets a connection.
         case unreachable = 7
         case throttled = 8
+        /// The credential gets no access token, or its provider token is refused.
+        case token = 9
+        /// The sealed credential does not open, or its secret does not work.
+        case credentialUnusable = 10
+        /// The provider refuses the topic to the credential.
+        case topicRefused = 11
+        /// The registrations name no topic, and the credential has several.
+        case topicMissing = 12
+        /// The process that was asked does not know the format of the pushes: a newer program wrote them.
+        case newerProgram = 13
+
+        /// The name in the API.
+        package var name: String {
+            switch self {
+            case .onHold: "resume"
+            case .later: "later"
+            case .credential: "credential"
+            case .credentialRefused: "credential_refused"
+            case .unreachable: "unreachable"
+            case .throttled: "throttled"
+            case .token: "token"
+            case .credentialUnusable: "credential_unusable"
+            case .topicRefused: "topic_refused"
+            case .topicMissing: "topic_missing"
+            case .newerProgram: "newer_program"
+            }
+        }
+
+        /// The causes that the processes find out, and report while they last.
+        package static let reported: [Cause] = [
+            .unreachable, .throttled, .token, .credentialUnusable, .topicRefused, .topicMissing,
+        ]
     }
 
     package let cause: Cause
@@ -124,8 +166,10 @@ package struct PushWait: Equatable, Sendable {
     /// The topic; empty means the credential's only topic.
     package let topic: String
     package let pushes: Int64
+    /// Since when the cause keeps pushes; nil: unknown, or they are due later.
     package let since: WallInstant?
     package let until: WallInstant?
+    /// The provider's word where it gave one; nil: the cause says it all.
     package let reason: String?
 
     package init(

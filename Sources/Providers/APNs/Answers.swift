@@ -56,7 +56,8 @@ extension APNsProvider {
             guard let origin, let generation = origin.authorization else { return nil }
             return .providerTokenExpired(generation: generation, origin.connection)
         // A topic that the credential does not cover is no fault of the lane: other topics go on.
-        case .deferred(_, .credentialRefused) where verdict.connection != .close: return .topicRefused
+        case .deferred(_, .credentialRefused) where verdict.connection != .close:
+            return .topicRefused(reason: verdict.reason)
         case .deferred(_, .credentialRefused): return .credentialRefused(reason: verdict.reason, origin?.connection)
         default: return verdict.connection == .keep ? nil : origin.map { .connectionEnds($0.connection) }
         }

@@ -63,7 +63,7 @@ package enum LaneConsequence: Equatable, Sendable {
     /// The provider asks for a connection other than the one that it answered on.
     case connectionEnds(ConnectionID)
     /// The credential is good, but not for this route's topic.
-    case topicRefused
+    case topicRefused(reason: String)
     case alarm(ProviderAlarm)
 }
 

@@ -1,4 +1,5 @@
 import Basis
+import Calendar
 import CommandLine
 import JSON
 import PrivatePostgres
@@ -175,16 +176,15 @@ package enum DoctorRules {
             "carillon serve starts it; run the doctor beside it")
     }
 
-    package static func wait(_ wait: CredentialWait) -> Finding {
-        let place =
-            "\(wait.provider.name) \(wait.environment.name)" + (wait.topic.isEmpty ? "" : ", topic \(wait.topic)")
-        let remedy = WaitText.remedy(
-            app: wait.app, provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic,
-            isRefused: wait.refusal != nil)
-        return .bad(
-            "app \(wait.app)",
-            wait.refusal.map { "pushes wait: \(place) rejects the credential (\($0))" }
-                ?? "pushes wait: no active credential covers \(place)", remedy)
+    /// A throttling provider is a note: nothing is to be done about it.
+    package static func wait(_ wait: RouteWait) -> Finding {
+        let place = WaitPlace(provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic)
+        let explanation = WaitText.Explanation(
+            wait.cause, app: wait.app, at: place, since: wait.since.map(RFC3339.format), reason: wait.reason)
+        guard let explanation else { return .note("app \(wait.app)", "pushes wait: \(wait.cause.name)") }
+        let text = "pushes wait: \(explanation.why)"
+        return wait.cause == .throttled
+            ? .note("app \(wait.app)", text, explanation.remedy) : .bad("app \(wait.app)", text, explanation.remedy)
     }
 
     /// - Parameter zones: those of all apps, the most frequent first.

@@ -101,23 +101,26 @@ extension CredentialStore {
     }
 }
 
-/// A lane that can't send, as one process sees it.
+/// A lane, or one route on it, that can't send, as one process sees it.
 package struct LaneOutage: Equatable, Sendable {
-    package enum Cause: Equatable, Sendable {
-        /// No connection to the provider can be made.
-        case unreachable
-        /// The circuit breaker is open: nothing is sent for this long from now.
-        case open(Duration)
-    }
-
     package let credential: CredentialID
-    package let cause: Cause
-    /// The text for people.
+    /// nil: the whole lane.
+    package let route: ServiceRoute?
+    /// One of `PushWait.Cause.reported`.
+    package let cause: PushWait.Cause
+    /// How long from now nothing is sent to a throttled provider; nil for other causes.
+    package let openFor: Duration?
+    /// The provider's word, or a text for people.
     package let reason: String
     package let age: Duration
 
-    package init(credential: CredentialID, cause: Cause, reason: String, age: Duration) {
-        (self.credential, self.cause, self.reason, self.age) = (credential, cause, reason, age)
+    package init(
+        credential: CredentialID, route: ServiceRoute? = nil, cause: PushWait.Cause, openFor: Duration? = nil,
+        reason: String, age: Duration
+    ) {
+        precondition(PushWait.Cause.reported.contains(cause))
+        (self.credential, self.route, self.cause, self.openFor) = (credential, route, cause, openFor)
+        (self.reason, self.age) = (reason, age)
     }
 }
 
@@ -127,15 +130,15 @@ extension CredentialStore {
     package func report(
         outages: [LaneOutage], of process: ProcessID, now: WallInstant? = nil
     ) async throws(StoreFault) {
-        let openFor = outages.map { outage in
-            if case .open(let remaining) = outage.cause { remaining.wholeMicroseconds } else { Int64(-1) }
-        }
         let query = Query(ProgressSQL.reportOutages) {
             $0.uuid("process", process.value)
             $0.int64Array("credentials", outages.map(\.credential.value))
+            $0.int64Array("routes", outages.map { $0.route?.route.value ?? 0 })
+            $0.int16Array("services", outages.map { ($0.route?.service ?? .app).rawValue })
+            $0.int16Array("causes", outages.map(\.cause.rawValue))
             $0.textArray("reasons", outages.map(\.reason))
             $0.int64Array("ages_us", outages.map(\.age.wholeMicroseconds))
-            $0.int64Array("open_for_us", openFor)
+            $0.int64Array("open_for_us", outages.map { $0.openFor?.wholeMicroseconds ?? -1 })
             $0.instant("now", now)
         }
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }

@@ -88,6 +88,9 @@ enum CredentialSQL {
         "credential_active_among",
         "SELECT id FROM credentials WHERE id = ANY (:credentials) AND state = \(CredentialState.active.sql)")
 
+    /// Refusals that follow each other within this time are one wait: between them, single pushes try the credential.
+    static let refusalsApartMax = "interval '10 minutes'"
+
     /// Never shortens a block.
     static let block = Statement(
         "lane_block",
@@ -95,7 +98,9 @@ enum CredentialSQL {
         INSERT INTO lane_blocks (credential_id, reason, blocked_at, until)
         SELECT :credential, :reason, clock.now, clock.now + :length_us * interval '1 microsecond'
         FROM (SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
-        ON CONFLICT (credential_id) DO UPDATE SET reason = excluded.reason, blocked_at = excluded.blocked_at,
+        ON CONFLICT (credential_id) DO UPDATE SET reason = excluded.reason,
+            blocked_at = CASE WHEN lane_blocks.until > excluded.blocked_at - \(refusalsApartMax)
+                THEN lane_blocks.blocked_at ELSE excluded.blocked_at END,
             until = greatest(lane_blocks.until, excluded.until)
         """)
 

@@ -1,69 +1,83 @@
 import Model
 import Postgres
+import QueueRules
 
 /// A message's progress, in one snapshot with its account.
 enum ProgressSQL {
     /// The reasons that are reported for each provider.
     private static let reasonsMax = 20
-    /// A process reports an outage every fifteen seconds while it lasts.
-    private static let outageIsFresh = "interval '60 seconds'"
-
     // A parcel that was cut since this query began is due in a moment, and waits for nothing.
     private static let isLater = """
         p.due_at > clock.now + CASE WHEN p.waits_for IS NULL THEN interval '1 second' ELSE interval '0' END
         """
 
-    // The message's open parcels by route, service, state and cause. Parcels of a format that is not known here are
-    // counted but not explained.
+    // The message's open parcels by route, service, state and cause. The suffix is null for parcels of a format that is
+    // not known here.
     private static let groups = """
-        SELECT p.route_id, s.suffix, p.state, \(isLater) AS is_later,
+        SELECT p.route_id, s.service, s.suffix, p.state, \(isLater) AS is_later,
             CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
             min(p.due_at) AS first_due, max(p.due_at) AS last_due,
             bool_or(p.state = \(ParcelState.leased.sql)) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
         FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (service, suffix)
             ON \(WaitSQL.isKnown("p", of: "s"))
-        WHERE p.message_id = m.id GROUP BY p.route_id, s.suffix, p.state, is_later, waits_for
+        WHERE p.message_id = m.id GROUP BY p.route_id, s.service, s.suffix, p.state, is_later, waits_for
         """
 
     /// The causes of pushes that don't wait, beside those of `PushWait.Cause`.
     static let (sending, ready): (Int16, Int16) = (1, 2)
 
-    // An open circuit breaker or an outage explains pushes that are due, and those that wait for its end, unless the
-    // route is sending all the same.
+    // The waits after an attempt that an outage explains.
+    private static let explained = [
+        WaitCause.unreachable, .laneBlocked, .notSent, .credentialRefused, .providerTokenExpired,
+    ].map { "'\($0.rawValue)'" }.joined(separator: ", ")
+
+    // A reported outage explains pushes that are due, and those that wait for its end, unless the route is sending all
+    // the same.
     private static let cause = """
         CASE WHEN w.state = \(ParcelState.leased.sql) THEN \(sending)
             WHEN \(ControlSQL.isStopped("m")) THEN \(PushWait.Cause.onHold.sql)
-            WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN \(PushWait.Cause.later.sql) ELSE \(ready) END
+            WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN \(PushWait.Cause.later.sql)
+                ELSE \(PushWait.Cause.newerProgram.sql) END
             WHEN speaker.id IS NULL THEN \(PushWait.Cause.credential.sql)
             WHEN b.credential_id IS NOT NULL THEN \(PushWait.Cause.credentialRefused.sql)
-            WHEN outage.since IS NOT NULL AND NOT w.is_leased AND NOT \(isAnswered)
-                AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent'))
-                THEN CASE WHEN outage.open_until IS NULL THEN \(PushWait.Cause.unreachable.sql)
-                    ELSE \(PushWait.Cause.throttled.sql) END
+            WHEN outage.cause IS NOT NULL AND NOT w.is_leased
+                AND NOT \(WaitSQL.isAnswered("w.route_id", now: "clock.now"))
+                AND (NOT w.is_later OR w.waits_for IN (\(explained)))
+                THEN outage.cause
             WHEN w.is_later THEN \(PushWait.Cause.later.sql)
             ELSE \(ready) END
         """
 
-    // Whether the route got answers in a minute after its outage began. A message with a rate is leased only for
-    // moments, and another process may well be sending.
-    private static let isAnswered = """
-        EXISTS (
-            SELECT FROM route_minutes k
-            WHERE k.route_id = w.route_id AND k.answered > 0 AND k.minute > outage.since
-                AND k.minute >= date_trunc('minute', clock.now) - interval '1 minute')
+    // Since when no credential covers pushes: since they are due, or since the last one that did was retired.
+    private static let uncovered = """
+        CASE WHEN speaker.id IS NULL AND w.first_due <= clock.now THEN greatest(w.first_due, (
+            SELECT max(c.retired_at) FROM credentials c
+            WHERE c.app_id = r.app_id AND c.provider = r.provider AND c.environment = r.environment
+                AND c.state = \(CredentialState.retired.sql) AND \(CredentialSQL.covers("r.topic", "w.suffix")))) END
         """
 
     private static let found = """
         SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due,
-            \(cause) AS cause, w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due,
-            outage.open_until
+            \(cause) AS cause, w.waits_for, b.reason AS refusal, b.blocked_at, outage.reason AS fault,
+            outage.since AS outage_since, \(uncovered) AS uncovered_since, w.first_due, outage.open_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
         \(WaitSQL.credential(now: ":now"))
-        LEFT JOIN LATERAL (
-            SELECT o.since, o.reason, o.open_until FROM lane_outages o
-            WHERE o.credential_id = speaker.id AND o.reported_at > clock.now - \(outageIsFresh)
-            ORDER BY o.open_until, o.since LIMIT 1
-        ) AS outage ON true
+        \(WaitSQL.outage(of: "w.route_id", "w.service", now: "clock.now"))
+        """
+
+    private static let reported = PushWait.Cause.reported.sql
+
+    // The columns that depend on the cause.
+    private static let explanations = """
+        CASE WHEN cause = \(PushWait.Cause.later.sql) THEN waits_for
+            WHEN cause = \(PushWait.Cause.credentialRefused.sql) THEN refusal
+            WHEN cause IN (\(reported)) THEN fault END AS reason,
+        CASE WHEN cause = \(PushWait.Cause.onHold.sql)
+                THEN (SELECT stopped_at FROM stops WHERE message_id = m.id)
+            WHEN cause = \(PushWait.Cause.credential.sql) THEN uncovered_since
+            WHEN cause = \(PushWait.Cause.credentialRefused.sql) THEN blocked_at
+            WHEN cause = \(PushWait.Cause.newerProgram.sql) THEN first_due
+            WHEN cause IN (\(reported)) THEN outage_since END AS since
         """
 
     private static let openColumns = [
@@ -83,10 +97,7 @@ enum ProgressSQL {
                     min(CASE cause WHEN \(PushWait.Cause.throttled.sql) THEN open_until ELSE first_due END) AS first_due,
                     max(last_due) AS last_due
                 FROM (
-                    SELECT found.*, CASE WHEN cause = \(PushWait.Cause.later.sql) THEN waits_for
-                        WHEN cause = \(PushWait.Cause.credentialRefused.sql) THEN refusal
-                        WHEN cause IN (\([PushWait.Cause.unreachable, .throttled].sql)) THEN fault END AS reason
-                    FROM (\(found)) AS found
+                    SELECT found.*, \(explanations) FROM (\(found)) AS found
                 ) AS explained GROUP BY provider, environment, topic, cause, reason
                 ORDER BY pushes DESC, provider, environment, topic, cause, reason
             ) AS summed
@@ -122,6 +133,17 @@ enum ProgressSQL {
         ) AS walk ON true
         """
 
+    // Why the message's plan waits: for its predecessor, or because it was set aside. The columns are null if it does
+    // not.
+    private static let planWait = """
+        LEFT JOIN LATERAL (
+            SELECT CASE WHEN after_message IS NOT NULL AND NOT (\(PlanSQL.isFollowable)) THEN after_message END
+                    AS predecessor,
+                CASE WHEN planned_at > clock.now + interval '1 second' THEN planned_at END AS set_aside_until
+            FROM plans WHERE plans.message_id = m.id
+        ) AS plan_wait ON true
+        """
+
     // One entry of the index that `AudienceSQL.live` uses.
     private static func live(_ order: String) -> String {
         """
@@ -138,9 +160,10 @@ enum ProgressSQL {
         """
         SELECT \(MessageSQL.wholeColumns), clock.now,
             \(MessageSQL.each(openColumns) { "open.\($0)" }), \(MessageSQL.each(reasonColumns) { "why.\($0)" }),
-            \(MessageSQL.each(paceColumns) { "pace.\($0)" }), walk.walked, walk.whole
+            \(MessageSQL.each(paceColumns) { "pace.\($0)" }), walk.walked, walk.whole,
+            plan_wait.predecessor, plan_wait.set_aside_until
         FROM messages m CROSS JOIN (SELECT coalesce(:now, now()) AS now) AS clock
-            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(scan)
+            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(scan) \(planWait)
         WHERE m.app_id = :app AND m.id = :message
         """)
 
@@ -149,17 +172,23 @@ enum ProgressSQL {
     static let reportOutages = Statement(
         "lane_outages_tell",
         """
-        WITH over AS (DELETE FROM lane_outages WHERE process = :process AND NOT credential_id = ANY (:credentials))
-        INSERT INTO lane_outages (credential_id, process, reason, since, open_until, reported_at)
-        SELECT c.id, :process, input.reason, clock.now - input.age * interval '1 microsecond',
+        WITH input AS (
+            SELECT * FROM unnest(:credentials, :routes, :services, :causes, :reasons, :ages_us, :open_for_us)
+                AS each (credential_id, route_id, service, cause, reason, age, open_for)
+        ), over AS (
+            DELETE FROM lane_outages o WHERE o.process = :process AND NOT EXISTS (
+                SELECT FROM input WHERE input.credential_id = o.credential_id AND input.route_id = o.route_id
+                    AND input.service = o.service)
+        )
+        INSERT INTO lane_outages (credential_id, process, route_id, service, cause, reason, since, open_until, reported_at)
+        SELECT c.id, :process, input.route_id, input.service, input.cause, input.reason,
+            clock.now - input.age * interval '1 microsecond',
             CASE WHEN input.open_for >= 0 THEN clock.now + input.open_for * interval '1 microsecond' END, clock.now
-        FROM unnest(:credentials, :reasons, :ages_us, :open_for_us) AS input (credential_id, reason, age, open_for)
-            JOIN credentials c ON c.id = input.credential_id
+        FROM input JOIN credentials c ON c.id = input.credential_id
             CROSS JOIN (SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
-        ON CONFLICT (credential_id, process) DO UPDATE SET
+        ON CONFLICT (credential_id, process, route_id, service) DO UPDATE SET cause = excluded.cause,
             reason = excluded.reason, reported_at = excluded.reported_at, open_until = excluded.open_until,
-            since = CASE WHEN (lane_outages.open_until IS NULL) = (excluded.open_until IS NULL)
-                THEN lane_outages.since ELSE excluded.since END
+            since = CASE WHEN lane_outages.cause = excluded.cause THEN lane_outages.since ELSE excluded.since END
         """)
 
     /// Removes the outages of ended processes.

@@ -25,6 +25,7 @@ private struct ProgressRow {
     private let reasons: [Reason]
     private let paces: [(provider: Provider, pace: Pace?)]
     private let scanned: Double?
+    private let planWait: MessageProgress.PlanWait?
 
     /// Open pushes of one route with the same cause and reason.
     private struct Group {
@@ -51,6 +52,9 @@ private struct ProgressRow {
         paces = try Self.paces(&row)
         let (scanned, whole) = (try row.int64OrNil(), try row.int64OrNil() ?? 0)
         self.scanned = whole > 0 ? scanned.map { min(1, max(0, Double($0) / Double(whole))) } : nil
+        let (predecessor, setAsideUntil) = (try row.uuidOrNil(), try row.instantOrNil())
+        planWait =
+            setAsideUntil.map { .setAside(until: $0) } ?? predecessor.map { .predecessor(MessageID($0)) }
     }
 
     var progress: MessageProgress {
@@ -70,7 +74,7 @@ private struct ProgressRow {
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
         return MessageProgress(
             account: account, at: now, providers: providers, waits: groups.compactMap(\.wait), lastDue: later.max(),
-            scanned: scanned)
+            scanned: scanned, planWait: planWait)
     }
 
     private static func until(_ cause: PushWait.Cause, _ first: WallInstant, _ now: WallInstant) -> WallInstant? {
@@ -78,11 +82,16 @@ private struct ProgressRow {
         case .later: first
         // While the circuit breaker is half-open, the end is not known.
         case .throttled: first > now ? first : nil
-        case .onHold, .credential, .credentialRefused, .unreachable: nil
+        case .onHold, .credential, .credentialRefused, .unreachable, .token, .credentialUnusable, .topicRefused,
+            .topicMissing, .newerProgram:
+            nil
         }
     }
 
     // Providers and states of a newer program are left out.
+
+    /// Stands for a null in an array of times.
+    private static let unknown = WallInstant(secondsSince1970: 0)
 
     private static func groups(_ row: inout Row, at now: WallInstant) throws(PostgresError) -> [Group] {
         let (providers, environments, topics) = (try row.int16s(), try row.int16s(), try row.texts())
@@ -95,7 +104,7 @@ private struct ProgressRow {
             let wait = PushWait.Cause(rawValue: causes[place]).map { cause in
                 PushWait(
                     cause: cause, provider: provider, environment: environment, topic: topics[place],
-                    pushes: pushes[place], since: cause == .unreachable || cause == .throttled ? since[place] : nil,
+                    pushes: pushes[place], since: since[place] == unknown ? nil : since[place],
                     until: until(cause, first[place], now), reason: reasons[place].isEmpty ? nil : reasons[place])
             }
             return Group(
@@ -138,6 +147,9 @@ extension Row {
     }
     fileprivate mutating func texts() throws(PostgresError) -> [String] {
         try optional { row throws(PostgresError) in try row.textArray() } ?? []
+    }
+    fileprivate mutating func uuidOrNil() throws(PostgresError) -> UniversalID? {
+        try optional { row throws(PostgresError) in try row.uuid() }
     }
     fileprivate mutating func instants() throws(PostgresError) -> [WallInstant] {
         try optional { row throws(PostgresError) in try row.instantArray() } ?? []

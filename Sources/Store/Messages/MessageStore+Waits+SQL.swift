@@ -2,9 +2,11 @@ import Content
 import Model
 import Postgres
 
-/// Pushes that wait for a credential.
+/// Routes whose pushes wait, and why.
 enum WaitSQL {
     private static let routesMax = 100
+    /// A process reports an outage every fifteen seconds while it lasts.
+    private static let outageIsFresh = "interval '60 seconds'"
 
     // The services with their suffixes.
     static let services = TopicService.allCases.map { "(\($0.rawValue)::smallint, '\($0.suffix)')" }
@@ -33,13 +35,44 @@ enum WaitSQL {
         """
     }
 
+    // The report of a process about the credential's lane, or of the route and service on it. If one process is throttled
+    // and another one can't connect, the first one is nearer to sending.
+    static func outage(of route: String, _ service: String, now: String) -> String {
+        """
+        LEFT JOIN LATERAL (
+            SELECT o.cause, o.since, o.reason, o.open_until FROM lane_outages o
+            WHERE o.credential_id = speaker.id AND o.reported_at > \(now) - \(outageIsFresh)
+                AND (o.route_id = 0 OR o.route_id = \(route) AND o.service = \(service))
+            ORDER BY o.open_until, o.since, o.cause LIMIT 1
+        ) AS outage ON true
+        """
+    }
+
+    // Whether the route got answers in a minute after its outage began. A message with a rate is leased only for
+    // moments, and another process may well be sending.
+    static func isAnswered(_ route: String, now: String) -> String {
+        """
+        EXISTS (
+            SELECT FROM route_minutes k
+            WHERE k.route_id = \(route) AND k.answered > 0 AND k.minute > outage.since
+                AND k.minute >= date_trunc('minute', \(now)) - interval '1 minute')
+        """
+    }
+
+    private static let now = "coalesce(:now, now())"
+
     static let ofAll = Statement(
         "waits_of_all",
         """
-        SELECT a.slug, r.provider, r.environment, \(wholeTopic), b.reason
+        SELECT a.slug, r.provider, r.environment, \(wholeTopic),
+            CASE WHEN speaker.id IS NULL THEN \(PushWait.Cause.credential.sql)
+                WHEN b.credential_id IS NOT NULL THEN \(PushWait.Cause.credentialRefused.sql)
+                ELSE outage.cause END::smallint,
+            coalesce(b.reason, outage.reason), coalesce(b.blocked_at, outage.since)
         FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN (VALUES \(services)) AS w (service, suffix)
-        \(credential(now: ":now"))
-        WHERE a.deleted_at IS NULL AND (speaker.id IS NULL OR b.credential_id IS NOT NULL)
+        \(credential(now: ":now")) \(outage(of: "r.id", "w.service", now: now))
+        WHERE a.deleted_at IS NULL AND (speaker.id IS NULL OR b.credential_id IS NOT NULL
+                OR outage.cause IS NOT NULL AND NOT \(isAnswered("r.id", now: now)))
             AND (EXISTS (SELECT FROM parcels p
                     WHERE p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = \(ParcelState.ready.sql))
                 OR EXISTS (SELECT FROM message_rates n JOIN parcels p ON p.message_id = n.message_id

@@ -108,10 +108,14 @@ enum PlanSQL {
 
     private static let isReady = """
         format = ANY (:formats) AND (planned_at <= coalesce(:now, clock_timestamp())) IS NOT FALSE
-            AND (after_message IS NULL OR (
-                (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
-                AND NOT EXISTS (
-                    SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))))
+            AND (after_message IS NULL OR (\(isFollowable)))
+        """
+
+    /// Whether the predecessor of a row of `plans` is planned, and none of its parcels is awaited.
+    static let isFollowable = """
+        (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
+            AND NOT EXISTS (
+                SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))
         """
 
     private static let rotation = """

@@ -106,7 +106,8 @@ enum HousekeepingSQL {
         "sweep_lane_blocks",
         """
         DELETE FROM lane_blocks WHERE credential_id = ANY (ARRAY(
-            SELECT credential_id FROM lane_blocks WHERE until < coalesce(:now, clock_timestamp())
+            SELECT credential_id FROM lane_blocks
+            WHERE until < coalesce(:now, clock_timestamp()) - \(CredentialSQL.refusalsApartMax)
             LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 }
