@@ -105,6 +105,7 @@ package struct DeliveryService: Sendable {
     /// Confirms suspicions and sweeps rows that have outlived their retention.
     private func maintain() async {
         var hasMore = false
+        var refusedRoutes = SuspectRoutes()
         while !Task.isCancelled {
             if !hasMore { try? await Task.sleep(for: settings.upkeepEvery) }
             hasMore = false
@@ -117,8 +118,26 @@ package struct DeliveryService: Sendable {
                     }
                     if report.judged < ParcelStore.judgedMax { break }
                 }
+                try await reportRefusedRoutes(&refusedRoutes)
                 hasMore = try await stores.sweeper.sweep(settings.retention, rounds: Self.sweepsMax)
             } catch { log.warning("Database failure: upkeep delayed", metadata: ["fault": "\(error)"]) }
+        }
+    }
+
+    /// Tells operators, once a window, of routes whose pushes are refused as if their tokens were wrong. Those tokens are
+    /// kept, so nothing else would tell.
+    private func reportRefusedRoutes(_ reported: inout SuspectRoutes) async throws(StoreFault) {
+        let rule = settings.suspicion
+        for refused in try await stores.parcels.refusedRoutes(rule, within: rule.window) {
+            guard reported.isDue(refused.route, now: Clocks.monotonicNow(), every: rule.window) else { continue }
+            log.error(
+                "Most pushes of a route are refused as if their tokens were wrong: none is retired",
+                metadata: [
+                    "app": "\(refused.app)", "provider": "\(refused.provider)",
+                    "environment": "\(refused.environment)", "topic": "\(refused.topic)",
+                    "refused": "\(refused.sample.suspected)", "answered": "\(refused.sample.answered)",
+                    "remedy": "compare project, bundle id and environment of the app's build with the credential's",
+                ])
         }
     }
 }

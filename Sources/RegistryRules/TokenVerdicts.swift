@@ -75,6 +75,18 @@ package struct SuspicionRule: Equatable, Sendable {
         return suspicion.age >= Self.windowMax ? .dropped : .waits(for: Self.checkAgainAfter)
     }
 
+    /// Whether so many of a route's answers within a window blame the token that the cause is probably ours: another
+    /// project, topic or environment. No token of such a batch is retired, so an operator has to be told.
+    ///
+    /// A small app never sends the smallest sample. There, no answer at all may have been another one.
+    package func isBatch(_ sample: AnswerSample) -> Bool {
+        isTooMany(sample.suspected, of: max(sample.answered, sampleMin))
+            || sample.suspected >= Self.wholeAudienceMin && sample.suspected >= sample.answered
+    }
+
+    /// A few devices may well be gone together.
+    package static let wholeAudienceMin = 10
+
     func isTooMany(_ suspected: Int, of answered: Int) -> Bool { Double(suspected) > shareMax * Double(answered) }
 }
 

@@ -166,8 +166,7 @@ package struct GatewayProgram: Sendable {
     private var deliverySettings: DeliverySettings {
         DeliverySettings(
             dispatcher: DispatcherSettings(leaseLength: settings.lease, requestDeadline: settings.requestDeadline),
-            suspicion: SuspicionRule(
-                window: settings.suspectWindow, shareMax: settings.suspectShare, sampleMin: settings.suspectSample),
+            suspicion: settings.suspicionRule,
             parcelMembersMax: settings.parcelMembers,
             retention: Retention(
                 historyDays: Int64(settings.historyDays), contentDays: Int64(settings.contentDays),

@@ -21,4 +21,15 @@ struct SuspectRoutesTests {
         #expect(!isNew(1, at: 1_700))
         #expect(isNew(1, at: 2_301))
     }
+
+    @Test("causes a report at every interval, however often it is seen")
+    func every() {
+        var held = SuspectRoutes()
+        let reported = [10, 25, 40, 609, 610, 625, 1_210].filter {
+            held.isDue(RouteID(1), now: Self.at(Int64($0)), every: .seconds(600))
+        }
+        #expect(reported == [10, 610, 1_210])
+        let other = held.isDue(RouteID(2), now: Self.at(1_211), every: .seconds(600))
+        #expect(other, "another route is reported separately")
+    }
 }

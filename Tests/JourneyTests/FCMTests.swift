@@ -27,6 +27,24 @@ extension Journeys {
             }
         }
 
+        @Test("keep their tokens if all belong to another project, and log and doctor say so")
+        func anotherProject() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.fillApp(gateway)
+                try await gateway.registerFCM((0..<12).map { "SENDER_ID_MISMATCH-\($0)-0000000000" })
+                let message = try await gateway.send(.garden, audience: #"{"all": true}"#)
+                #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["rejected": 12])
+                try await eventually("the log to name the route") {
+                    gateway.program.logged.contains("Most pushes of a route are refused as if their tokens were wrong")
+                }
+                let ill = try await world.doctor()
+                #expect(ill.code == 1 && ill.printed.contains("12 of the latest 12 answers blame the token"))
+                #expect(try await gateway.state(of: "android-0", .garden) == "suspected")
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("get a dry run if they have been silent; it retires dead ones and shows nothing")
         func staleProbe() async throws {
             try await World.within { world in

@@ -327,6 +327,16 @@ struct SuspicionRuleTests {
         #expect(judge(sample(11, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
     }
 
+    @Test(
+        "counts as one of a batch if too many answers are suspicions, or all of a small audience",
+        arguments: [
+            (100, 11, true), (100, 10, false), (11, 11, true), (50, 11, true), (10, 10, true), (11, 10, false),
+            (9, 9, false), (0, 0, false), (1_000, 101, true),
+        ])
+    func ofABatch(answered: Int, suspected: Int, isBatch: Bool) {
+        #expect(rule.isBatch(sample(answered, suspected)) == isBatch)
+    }
+
     @Test("waits for a larger sample and a second suspicion if there are few answers")
     func small() {
         let pause = SuspicionDecision.waits(for: SuspicionRule.checkAgainAfter)

@@ -1,6 +1,7 @@
 import Basis
 import CommandLine
 import Model
+import QueueRules
 import Server
 import Store
 import Testing
@@ -115,6 +116,17 @@ struct DoctorTests {
         #expect(finding.text.hasPrefix("pushes wait: ") && finding.text.contains(" since 2026-12-01T12:00:00.000Z"))
         let hasReason = ![.credential, .topicMissing, .newerProgram].contains(cause)
         #expect(finding.text.contains("(invalid_grant)") == hasReason, "\(finding)")
+    }
+
+    @Test("reports a whole audience that is refused as if its tokens were wrong")
+    func refused() {
+        let finding = DoctorRules.refused(
+            RefusedRoute(
+                route: RouteID(1), app: "garden", provider: .fcm, environment: .production, topic: "",
+                sample: AnswerSample(answered: 120, suspected: 118)))
+        #expect(finding.level == .bad && finding.subject == "app garden")
+        #expect(finding.text.hasPrefix("fcm production: 118 of the latest 120 answers blame the token"))
+        #expect(finding.text.contains("project, bundle id or environment") && finding.remedy != nil)
     }
 
     @Test("reports a provider as good if it answers and its clock agrees")

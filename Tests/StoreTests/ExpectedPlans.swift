@@ -62,6 +62,7 @@ extension QueryPlanTests {
         ("message_progress", " parcels_of_message"),
         ("message_progress", " message_provider_reasons_pkey"),
         ("message_progress", " route_minutes_pkey"),
+        ("verdict_refused_routes", "using route_minutes_pkey on route_minutes"),
         ("message_progress", " message_paces_pkey"),
         ("message_progress", "using plans_pkey on plans"),
         ("message_progress", "Index Only Scan using registrations_planning on registrations"),

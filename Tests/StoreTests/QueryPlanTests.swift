@@ -92,6 +92,7 @@ struct QueryPlanTests {
         _ = try await world.stores.parcels.applyVerdicts(verdicts, now: dawn)
         let rule = SuspicionRule(window: .zero, shareMax: 1, sampleMin: 0)
         _ = try await world.stores.parcels.confirmSuspicions(rule, now: dawn)
+        _ = try await world.stores.parcels.refusedRoutes(rule, within: .seconds(600), now: dawn)
         _ = try await world.stores.feedback.page(app: world.app, limit: 100)
         _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i6")
         try await maintain(world)

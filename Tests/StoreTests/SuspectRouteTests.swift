@@ -43,6 +43,36 @@ extension StoreWorld {
     }
 }
 
+@Suite("A route whose whole audience is refused")
+struct RefusedRouteTests {
+    private func refused(_ world: StoreWorld, at now: WallInstant, within time: Duration = .seconds(600)) async throws
+        -> [RefusedRoute]
+    {
+        try await world.stores.parcels.refusedRoutes(rule, within: time, now: now)
+    }
+
+    @Test("appears with its latest answers, until others come")
+    func listed() async throws {
+        try await withStores { world in
+            try await world.register(1...12)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let all = TerminalStatus(.rejected, "SENDER_ID_MISMATCH")
+            let sample = AnswerSample(answered: 12, suspected: 12)
+            try await world.settle(parcel.settling([(0..<12, all)], sample: sample))
+            let told = RefusedRoute(
+                route: try await world.route(), app: "clock-tower", provider: .apns, environment: .production,
+                topic: StoreWorld.topic, sample: sample)
+            #expect(try await refused(world, at: dawn + .seconds(60)) == [told])
+            let nextDay = dawn + .seconds(86_400)
+            #expect(try await refused(world, at: nextDay).isEmpty)
+            #expect(try await refused(world, at: nextDay, within: SuspicionRule.windowMax) == [told])
+            try await world.receive(100, suspected: 1, at: nextDay)
+            #expect(try await refused(world, at: nextDay, within: SuspicionRule.windowMax).isEmpty)
+        }
+    }
+}
+
 @Suite("A route with too many tokens found in the sibling environment")
 struct SuspectRouteTests {
     @Test("keeps all its tokens if it worked before, and they can be found again later")

@@ -4,6 +4,7 @@ import JSON
 import Postgres
 import PrivatePostgres
 import Reactor
+import RegistryRules
 import Store
 
 /// All checks, one after the other. A check is left out if an earlier one did not give what it needs.
@@ -118,6 +119,8 @@ struct Checkup {
         await secrets(pool, settings, &inspection)
         do {
             inspection.findings += try await Stores(pool: pool).messages.waits().map(DoctorRules.wait)
+            inspection.findings += try await Stores(pool: pool).parcels
+                .refusedRoutes(settings.suspicionRule, within: SuspicionRule.windowMax).map(DoctorRules.refused)
         } catch {
             inspection.findings.append(.bad("routes", "they can't be read: \(error)", "check the database"))
         }

@@ -199,6 +199,18 @@ package enum DoctorRules {
             "update the database server's time zones (its package tzdata), or correct the registrations")
     }
 
+    package static func refused(_ refused: RefusedRoute) -> Finding {
+        let place =
+            "\(refused.provider.name) \(refused.environment.name)"
+            + (refused.topic.isEmpty ? "" : ", topic \(refused.topic)")
+        let sample = refused.sample
+        return .bad(
+            "app \(refused.app)",
+            "\(place): \(sample.suspected) of the latest \(sample.answered) answers blame the token: the project, bundle "
+                + "id or environment is probably wrong, so no token was retired",
+            "compare those of the app's build with the credential's; carillon messages failures shows the reasons")
+    }
+
     /// - Parameter counts: those of all apps.
     package static func wakeUp(_ counts: WakeUpCounts, now: WallInstant) -> Finding {
         func number(_ count: Int64, _ one: String, _ many: String) -> String {

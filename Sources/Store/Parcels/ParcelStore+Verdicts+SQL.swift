@@ -126,6 +126,24 @@ enum VerdictSQL {
         ) AS sums
         """)
 
+    /// `RefusedRoute` of each route with suspicions among its latest answers.
+    static let refusedRoutes = Statement(
+        "verdict_refused_routes",
+        """
+        SELECT r.id, a.slug, r.provider, r.environment, r.topic, sums.answered, sums.suspected
+        FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN LATERAL (
+            SELECT minute FROM route_minutes
+            WHERE route_id = r.id AND answered > 0 AND minute >= \(now) - :within_us * interval '1 microsecond'
+            ORDER BY minute DESC LIMIT 1
+        ) AS latest CROSS JOIN LATERAL (
+            SELECT coalesce(sum(answered), 0)::bigint AS answered, coalesce(sum(suspected), 0)::bigint AS suspected
+            FROM route_minutes
+            WHERE route_id = r.id AND minute > latest.minute - \(window) AND minute <= latest.minute
+        ) AS sums
+        WHERE a.deleted_at IS NULL AND sums.suspected > 0
+        ORDER BY sums.suspected DESC, r.id LIMIT 100
+        """)
+
     /// Due suspicions, by their registrations, looked up and locked one after the other.
     static let lockDue = Statement(
         "verdict_lock_due",
