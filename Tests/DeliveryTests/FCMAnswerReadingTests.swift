@@ -10,6 +10,15 @@ import Testing
 
 @Suite("Answers of FCM, read by the delivery engine")
 struct FCMAnswerReadingTests {
+    @Test("carry what FCM calls wrong about the message")
+    func complaint() {
+        let text = #"Invalid JSON payload received. Unknown name \"content_available\" at 'message'"#
+        let body = #"{"error":{"code":400,"message":"\#(text)","status":"INVALID_ARGUMENT"}}"#
+        let told = MessageComplaint(reason: "INVALID_ARGUMENT", text: "unknown name content_available")
+        #expect(reading(400, body).complaint == told)
+        #expect(reading(400, #"{"error":{"status":"INVALID_ARGUMENT"}}"#).complaint == nil)
+    }
+
     private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
 
     private func reading(

@@ -80,6 +80,29 @@ struct OverrideTests {
         #expect(try merged(#"{"webpush":{"notification":{"newThing":1}}}"#, "/webpush/notification/newThing") == 1)
     }
 
+    @Test(
+        "cannot contain members of the older protocol, whose names today are given",
+        arguments: [
+            ("to", #""a""#, "audience.tokens"), ("registration_ids", #"["a"]"#, "audience.tokens"),
+            ("priority", #""high""#, "options.priority"), ("time_to_live", "60", "options.ttl_seconds"),
+            ("collapse_key", #""a""#, "options.collapse_id"), ("dry_run", "true", "options.dry_run"),
+            ("content_available", "true", "fcm.apns.payload.aps.content-available"),
+            ("contentAvailable", "null", "fcm.apns.payload.aps.content-available"),
+            ("mutable_content", "true", "fcm.apns.payload.aps.mutable-content"),
+        ])
+    func legacy(name: String, value: String, today: String) throws {
+        let found = fault(try content(#"{"\#(name)":\#(value)}"#))
+        #expect(found?.code == "unknown_member" && found?.pointer == .root / "fcm" / name)
+        #expect(found?.detail.contains("Today it is \(today)") == true)
+    }
+
+    @Test("cannot contain members of the older protocol's notification")
+    func legacyNotification() throws {
+        let found = fault(try content(#"{"notification":{"click_action":"OPEN"}}"#))
+        #expect(found?.pointer == .root / "fcm" / "notification" / "click_action")
+        #expect(found?.detail.contains("Today it is fcm.android.notification.click_action") == true)
+    }
+
     @Test("cannot name a target", arguments: ["token", "topic", "condition", "fid", "name"])
     func targets(name: String) throws {
         #expect(fault(try content(#"{"\#(name)":"a"}"#)) == .reservedKey(.root / "fcm" / name))

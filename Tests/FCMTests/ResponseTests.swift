@@ -127,6 +127,32 @@ struct ResponseTests {
         .refused(501, "UNIMPLEMENTED", nil, .ours, alarm: .ourRequest),
     ]
 
+    @Test(
+        "passes on the field that is wrong, and why, but no value of the payload",
+        arguments: [
+            (
+                "message", "Invalid JSON payload received. Unknown name \\\"content_available\\\" at 'message'",
+                "message: unknown name content_available"
+            ),
+            ("message.android.ttl", "Illegal duration format: secret", "message.android.ttl"),
+            (
+                "message.data[0].value", "Invalid value at 'message.data[0].value' (TYPE_STRING), 4711",
+                "message.data[0].value: invalid value at message.data[0].value (TYPE_STRING)"
+            ),
+            ("message.data[a b]", "Unknown name \\\"a b\\\"", nil),
+            ("", "Unknown name \\\"to\\\": Cannot find field.", "unknown name to"),
+        ] as [(String, String, String?)])
+    func complaint(field: String, description: String, told: String?) {
+        let type = "type.googleapis.com/google.rpc.BadRequest"
+        let detail =
+            #"{"@type":"\#(type)","fieldViolations":[{"field":"\#(field)","description":"\#(description)"}]}"#
+        let refused = verdict(400, answer(400, "INVALID_ARGUMENT", text: "No.", details: [detail]))
+        #expect(fault(refused) == .message && refused.complaint == told)
+        let aboutToken = verdict(
+            400, answer(400, "INVALID_ARGUMENT", code: "INVALID_ARGUMENT", details: [violation("message.token")]))
+        #expect(aboutToken.complaint == nil, "a token is no fault of the message")
+    }
+
     @Test("means what the table of documented answers says", arguments: documented)
     func table(row: Row) {
         let body = answer(row.status, row.rpcStatus, code: row.code, text: row.text, details: row.details)

@@ -11,6 +11,8 @@ package struct AnswerReading {
     package private(set) var consequences: [LaneConsequence] = []
     /// The number of answers that refuse the lane's credential.
     package private(set) var refusedCount = 0
+    /// The provider's complaint about the message itself; nil: it named nothing.
+    package private(set) var complaint: MessageComplaint?
 
     /// - Parameters:
     ///   - laneIsProven: a push was accepted a short time ago. One that this batch accepts proves the lane, too.
@@ -42,7 +44,7 @@ package struct AnswerReading {
             AnswerContext(
                 pushType: pushType, laneIsProven: laneIsProven || !accepted.isEmpty, wereTried: wereTried, now: now))
         consequences = classified.consequences
-        refusedCount = classified.refusedCount
+        (refusedCount, complaint) = (classified.refusedCount, classified.complaint)
         for entry in classified.entries {
             let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.response.status)
             others.append(PositionedOutcome(position: entry.response.tag, outcome: outcome))

@@ -130,12 +130,40 @@ extension DeliveryEngine {
             laneIsProven: dispatcher.isProven(out.lane, now: Clocks.monotonicNow()),
             wereTried: out.parcel.attempt > 0, now: Clocks.wallNow(), &reasonNames)
         noteProof(out.lane, accepted: reading.accepted.count, refused: reading.refusedCount)
+        if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
         for consequence in reading.consequences {
             if let event = lanes.apply(consequence, on: out.lane, out.serviceRoute) { take(.lane(out.lane, event)) }
         }
         return AnsweredLease(
             delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent)
+    }
+}
+
+extension DeliveryEngine {
+    private func report(_ complaint: MessageComplaint, _ out: OutstandingParcel) {
+        Task {
+            let app = await lanes.slug(of: out.parcel.app)
+            log.error(
+                "Provider refuses a message: its content has to be changed",
+                metadata: [
+                    "app": "\(app)", "message_id": "\(out.parcel.message.value.text)",
+                    "provider": "\(out.provider?.name ?? "")", "reason": "\(complaint.reason)",
+                    "field": "\(complaint.text)",
+                ])
+        }
+    }
+}
+
+/// The messages about which a complaint was logged, each once.
+struct ReportedComplaints: Sendable {
+    private var messages: Set<MessageID> = []  // lookup only
+    /// Above this number all are forgotten, and reported again.
+    private static let messagesMax = 10_000
+
+    mutating func isNew(_ message: MessageID) -> Bool {
+        if messages.count >= Self.messagesMax { messages = [] }
+        return messages.insert(message).inserted
     }
 }
 

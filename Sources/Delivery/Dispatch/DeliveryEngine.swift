@@ -33,6 +33,7 @@ package actor DeliveryEngine {
     var routesQueued: Set<ServiceRoute> = []
     var reasonNames = ReasonNames()
     var suspectRoutes = SuspectRoutes()
+    var complaints = ReportedComplaints()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)
     private var alarmClock: Task<Void, Never>?

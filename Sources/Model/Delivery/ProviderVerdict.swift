@@ -6,13 +6,15 @@ package struct ProviderVerdict: Equatable, Sendable {
     /// The provider's reason; empty if it accepted.
     package let reason: String
     package let isDocumented: Bool
+    /// The provider's words about what is wrong with the message, without any value of it; nil: it has none.
+    package let complaint: String?
 
     package init(
         outcome: Outcome, connection: ConnectionAdvice, alarm: ProviderAlarm?, reason: String = "",
-        isDocumented: Bool = true
+        isDocumented: Bool = true, complaint: String? = nil
     ) {
         (self.outcome, self.connection, self.alarm) = (outcome, connection, alarm)
-        (self.reason, self.isDocumented) = (reason, isDocumented)
+        (self.reason, self.isDocumented, self.complaint) = (reason, isDocumented, complaint)
     }
 }
 

@@ -20,6 +20,7 @@ extension FCMProvider {
             }
             if let consequence = Self.consequence(of: verdict, response.origin) { answers.add(consequence) }
             if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
+            if let text = verdict.complaint { answers.note(MessageComplaint(reason: verdict.reason, text: text)) }
             answers.add(response, verdict.outcome, isDocumented: verdict.isDocumented)
         }
         return answers

@@ -29,6 +29,13 @@ extension ProviderFault {
         return ProviderFault("reserved_key", at: pointer, detail)
     }
 
+    /// A member of the protocol that FCM switched off in 2024. It would refuse the push for every device.
+    package static func legacyKey(_ pointer: JSONPointer, today: String) -> ProviderFault {
+        ProviderFault(
+            "unknown_member", at: pointer,
+            "This is a member of FCM's older protocol, which its HTTP v1 API refuses. Today it is \(today).")
+    }
+
     package static func notForBackground(_ pointer: JSONPointer) -> ProviderFault {
         ProviderFault("not_for_background", at: pointer, "A background push shows nothing: it has data only.")
     }

@@ -11,6 +11,8 @@ struct FCMErrorBody: Equatable {
     private(set) var errorCode: String?
     /// Paths of the request's fields that BadRequest names.
     private(set) var violatedFields: [String] = []
+    /// The first field that FCM calls wrong, and why, as far as that quotes no value of ours.
+    private(set) var complaint: String?
     /// The message says that the token is malformed.
     private(set) var reportsNoToken = false
     /// QuotaFailure names the device's own rate, not the project's or a topic's.
@@ -27,6 +29,7 @@ struct FCMErrorBody: Equatable {
         status = error["status"]?.string
         reportsNoToken = error["message"]?.string.map(Self.isTokenText) ?? false
         for detail in error["details"]?.array ?? [] { read(detail) }
+        if complaint == nil { complaint = error["message"]?.string.flatMap { FCMComplaint.text(field: nil, $0) } }
     }
 
     private mutating func read(_ detail: JSONValue) {
@@ -35,7 +38,10 @@ struct FCMErrorBody: Equatable {
         case "google.firebase.fcm.v1.FcmError": errorCode = errorCode ?? members["errorCode"]?.string
         case "google.rpc.BadRequest":
             for violation in members["fieldViolations"]?.array ?? [] {
-                if let field = violation.object?["field"]?.string { violatedFields.append(field) }
+                guard let field = violation.object?["field"]?.string else { continue }
+                violatedFields.append(field)
+                let description = violation.object?["description"]?.string ?? ""
+                complaint = complaint ?? FCMComplaint.text(field: field, description)
             }
         case "google.rpc.QuotaFailure":
             let violations = members["violations"]?.array ?? []

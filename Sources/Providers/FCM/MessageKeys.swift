@@ -8,9 +8,35 @@ enum FCMMessageKeys {
             FCMField("notification", .message(notification)), FCMField("data", .strings(.appData)),
             FCMField("android", .message(android)), FCMField("apns", .message(apns)),
             FCMField("webpush", .message(webpush)), FCMField("fcm_options", .message([label])),
+        ] + legacy
+
+    private static let notification =
+        fields(.string, "title", "body") + fields(.url(isSecure: true), "image") + legacyNotification
+
+    /// The members of the older protocol's messages, with today's names. FCM refuses them for every device.
+    private static let legacy =
+        fields(.legacy("audience.tokens"), "to", "registration_ids", "notification_key")
+        + fields(.legacy("options.ttl_seconds, or fcm.android.ttl"), "time_to_live") + [
+            FCMField("priority", .legacy("options.priority, or fcm.android.priority")),
+            FCMField("collapse_key", .legacy("options.collapse_id, or fcm.android.collapse_key")),
+            FCMField("content_available", .legacy("fcm.apns.payload.aps.content-available")),
+            FCMField("mutable_content", .legacy("fcm.apns.payload.aps.mutable-content")),
+            FCMField("dry_run", .legacy("options.dry_run")),
+            FCMField("restricted_package_name", .legacy("fcm.android.restricted_package_name")),
+            FCMField("direct_boot_ok", .legacy("fcm.android.direct_boot_ok")),
+            FCMField("delay_while_idle", .legacy("nothing: FCM has no such wait any more")),
         ]
 
-    private static let notification = fields(.string, "title", "body") + fields(.url(isSecure: true), "image")
+    /// The same for its notifications, which had members that now belong to one platform.
+    private static let legacyNotification =
+        [
+            "sound", "tag", "icon", "color", "click_action", "body_loc_key", "body_loc_args", "title_loc_key",
+            "title_loc_args",
+        ].map { FCMField($0, .legacy("fcm.android.notification.\($0)")) } + [
+            FCMField("badge", .legacy("badge, which the gateway counts")),
+            FCMField("android_channel_id", .legacy("fcm.android.notification.channel_id")),
+            FCMField("subtitle", .legacy("fcm.apns.payload.aps.alert.subtitle")),
+        ]
 
     private static let label = FCMField("analytics_label", .analyticsLabel)
 
@@ -112,6 +138,8 @@ indirect enum FCMShape: Equatable, Sendable {
     case members([FCMField])
     /// A member that the sender may not give.
     case reserved
+    /// A member of FCM's older protocol, with today's name.
+    case legacy(String)
 }
 
 /// The meaning of the names in a map.

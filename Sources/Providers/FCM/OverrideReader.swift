@@ -25,6 +25,7 @@ enum FCMOverrideReader {
             }
             guard !members.contains(where: { $0.name.hasSameBytes(as: name) }) else { throw .namedTwice(place) }
             if field.shape == .reserved { throw .reservedKey(place) }
+            if case .legacy(let today) = field.shape { throw .legacyKey(place, today: today) }
             let value = member.value.isNull ? .null : try read(member.value, field.shape, place)
             members.append(JSONMember(name, value))
         }
@@ -51,6 +52,7 @@ enum FCMOverrideReader {
             for (index, value) in elements.enumerated() { read.append(try self.read(value, element, pointer / index)) }
             return .array(read)
         case .reserved: throw .reservedKey(pointer)
+        case .legacy(let today): throw .legacyKey(pointer, today: today)
         case .string, .bool, .number, .count, .fraction, .names, .duration, .timeToLive, .timestamp, .color, .url,
             .analyticsLabel, .stringOrObject:
             if let expected = FCMScalars.expectation(value, shape) { throw .wrongValue(pointer, expected: expected) }

@@ -26,7 +26,12 @@ package enum FCMResponse {
         return ProviderVerdict(
             outcome: outcome(
                 row, reason, wait(retryAfter, now) ?? error.retryDelay.flatMap { $0 <= RetryAfter.waitMax ? $0 : nil }),
-            connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
+            connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil,
+            complaint: blamesMessage(row) ? error.complaint : nil)
+    }
+
+    private static func blamesMessage(_ row: FCMErrorRow) -> Bool {
+        row.meaning == .rejected(.message) || row.meaning == .rejected(.ours)
     }
 
     /// All answers of the two tables, by unique names, for tests that hold for each of them.

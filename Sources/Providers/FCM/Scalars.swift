@@ -22,7 +22,7 @@ enum FCMScalars {
         case .analyticsLabel: isLabel(value) ? nil : "1 to 50 of letters, digits and -_.~%"
         case .stringOrObject: value.string == nil && value.object == nil ? "a string or an object" : nil
         // The members of objects and lists are checked one by one.
-        case .list, .strings, .message, .complete, .members, .reserved: nil
+        case .list, .strings, .message, .complete, .members, .reserved, .legacy: nil
         }
     }
 

@@ -67,6 +67,14 @@ package enum LaneConsequence: Equatable, Sendable {
     case alarm(ProviderAlarm)
 }
 
+/// A provider's complaint about a message, for its sender.
+package struct MessageComplaint: Equatable, Sendable {
+    package let reason: String
+    /// The field, and why. It holds no token and no value of the payload.
+    package let text: String
+    package init(reason: String, text: String) { (self.reason, self.text) = (reason, text) }
+}
+
 package struct ClassifiedAnswers: Sendable {
     package struct Entry: Sendable {
         package let response: ProviderResponse
@@ -80,8 +88,13 @@ package struct ClassifiedAnswers: Sendable {
     package private(set) var consequences: [LaneConsequence] = []
     /// The number of responses that refuse the lane's credential. Many in a row end its proof.
     package var refusedCount = 0
+    /// The first complaint about the message itself.
+    package private(set) var complaint: MessageComplaint?
 
     package init() {}
+
+    /// Keeps the first one: all pushes of a message are wrong in the same way.
+    package mutating func note(_ complaint: MessageComplaint) { self.complaint = self.complaint ?? complaint }
 
     package mutating func add(_ response: ProviderResponse, _ outcome: Outcome, isDocumented: Bool = true) {
         entries.append(Entry(response: response, outcome: outcome, isDocumented: isDocumented))
