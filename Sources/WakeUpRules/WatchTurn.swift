@@ -128,21 +128,27 @@ package struct WatchTurn: Sendable {
     /// The state in which the turn leaves its watch.
     package var end: WatchTurnEnd {
         let goesOn = count >= limit
-        let isTriedAgain = leavesSome && !wakesSome
+        let tries = leaves && !wakesSome ? min(claim.tries, .max - 1) + 1 : 0
         return WatchTurnEnd(
-            wakesSome: wakesSome, isOver: !goesOn && !leavesSome, next: goesOn ? .zero : next,
-            tries: isTriedAgain ? min(claim.tries, .max - 1) + 1 : 0,
-            // A round with pushes that have not ended tells all but their changes, whose number is never reached.
-            roundSeq: leavesSome ? 0 : claim.roundSeq ?? watch.seq, adoptions: watch.adoptions,
+            wakesSome: wakesSome, isOver: !goesOn && !leaves, next: goesOn ? .zero : next,
+            tries: goesOn ? claim.tries : tries,
+            roundSeq: leaves ? Self.incomplete : claim.roundSeq ?? watch.seq, adoptions: watch.adoptions,
             after: goesOn ? last : 0)
     }
+
+    /// The number of a round that passed some subscriptions over. No watch reaches it.
+    private static let incomplete: Int64 = -1
+
+    /// Whether an earlier turn of the round passed some over.
+    private var leftBefore: Bool { claim.roundSeq == Self.incomplete }
+    private var leaves: Bool { leavesSome || leftBefore }
 
     /// The time until the next turn, if not all is told. Others are not woken more often than the app wants, and wait at
     /// most a second longer for those whose pushes have not ended.
     private var next: Duration {
-        guard leavesSome else { return watch.gather }
+        guard leaves else { return watch.gather }
         let wait = Self.wait(tries: claim.tries)
-        return max(wakesSome ? watch.gather : .zero, hasOthers ? min(wait, Self.othersMax) : wait)
+        return max(wakesSome ? watch.gather : .zero, hasOthers || leftBefore ? min(wait, Self.othersMax) : wait)
     }
 
     private static let othersMax: Duration = .seconds(1)

@@ -31,13 +31,29 @@ struct WatchTurnTests {
         #expect(alone.end.next == .seconds(5))
     }
 
-    private static func turn(_ read: [SubscriptionStatus], tries: Int16 = 0, hasValue: Bool = true) -> WatchTurn {
+    @Test("waits for those that any turn of the round passed over, without a pace of the app too")
+    func rounds() {
+        let (stuck, told) = (Self.subscription(1, .noData), Self.subscription(2, .noData, sentSeq: 5))
+        var first = Self.turn([stuck], gather: .zero, limit: 1)
+        #expect(first.toTell([stuck]) { _ in true } == [])
+        #expect(first.end.next == .zero && first.end.after == 1, "the round goes on")
+        let claim = WatchClaim(tries: first.end.tries, roundSeq: first.end.roundSeq, after: first.end.after)
+        let last = Self.turn([told], claim: claim, gather: .zero, limit: 2)
+        #expect(!last.end.isOver)
+        #expect(last.end.next == .milliseconds(250))
+        #expect(last.end.tries == 1 && last.end.after == 0)
+    }
+
+    private static func turn(
+        _ read: [SubscriptionStatus], tries: Int16 = 0, claim: WatchClaim? = nil, hasValue: Bool = true,
+        gather: Duration = .seconds(3), limit: Int = 100
+    ) -> WatchTurn {
         WatchTurn(
-            WatchClaim(tries: tries, roundSeq: nil, after: 0),
+            claim ?? WatchClaim(tries: tries, roundSeq: nil, after: 0),
             WatchStatus(
-                seq: 5, adoptions: 0, isEnabled: true, isTooHeavy: false, gather: .seconds(3), hasValue: hasValue,
+                seq: 5, adoptions: 0, isEnabled: true, isTooHeavy: false, gather: gather, hasValue: hasValue,
                 hasChildren: true),
-            reading: read, limit: 100)
+            reading: read, limit: limit)
     }
 
     private static func subscription(_ id: Int64, _ mode: WakeUpMode, sentSeq: Int64 = 4) -> SubscriptionStatus {
