@@ -124,9 +124,9 @@ CREATE INDEX registrations_not_active ON registrations (app_id, state, id) WHERE
 CREATE INDEX registrations_compared ON registrations (id) WHERE environments_compared = generation;
 
 -- No other index may ever be added here. as_of is the time at which the backend learned the registration's values; an
--- older registration is stale. raised is the part of the badge that messages added since it was last set: a push that was
--- surely not shown takes its increment back from there. There is no foreign key: the trigger registrations_deleted deletes these rows, for a
--- whole statement at once.
+-- older registration is stale. raised is the part of the badge that messages added since it was last set: a push
+-- that was surely not shown takes its increment back from there. There is no foreign key: the trigger
+-- registrations_deleted deletes these rows, for a whole statement at once.
 CREATE TABLE registration_pulse (
     registration_id bigint      PRIMARY KEY,
     badge           integer     NOT NULL DEFAULT 0 CHECK (badge >= 0),

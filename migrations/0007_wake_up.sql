@@ -96,9 +96,9 @@ CREATE INDEX subscriptions_of_app ON subscriptions (app_id, id);
 CREATE INDEX subscriptions_of_user ON subscriptions (app_id, user_id, id) WHERE user_id <> '';
 
 -- The last wake-up of a subscription. may_have_read: its app may know data that was written after sent_seq, because it
--- has just subscribed, or its last message told it to read. sent_seq is the watch's number whose changes it has told. message_id is the
--- message; null: none yet. Whether its push has ended is read from the message's parcels and stored nowhere. Narrow,
--- because each wake-up changes its row: no index may be added here.
+-- has just subscribed, or its last message told it to read. sent_seq is the watch's number whose changes it has told.
+-- message_id is the message; null: none yet. Whether its push has ended is read from the message's parcels and stored
+-- nowhere. Narrow, because each wake-up changes its row: no index may be added here.
 CREATE TABLE subscription_progress (
     subscription_id bigint PRIMARY KEY,
     sent_seq        bigint  NOT NULL,

@@ -85,7 +85,7 @@ package enum WaitText {
     }
 }
 
-/// Where pushes wait.
+/// The place at which pushes wait.
 package struct WaitPlace: Sendable {
     package let provider: String
     package let environment: String

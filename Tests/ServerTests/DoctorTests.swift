@@ -108,7 +108,7 @@ struct DoctorTests {
             app: "garden", provider: .fcm, environment: .production, topic: "", cause: cause, reason: "invalid_grant",
             since: Self.noon)
         let finding = DoctorRules.wait(wait)
-        // What a message waits for by itself is nothing that a route waits for.
+        // These two keep a message, and no route.
         let isOfMessage = cause == .onHold || cause == .later
         #expect(finding.level == (cause == .throttled || isOfMessage ? .note : .bad), "\(finding)")
         guard !isOfMessage else { return }

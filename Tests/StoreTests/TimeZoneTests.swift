@@ -48,7 +48,7 @@ struct TimeZoneTests {
             let listed = Set(TimeZoneName.all.map { $0.lowercased() })
             let links = try await world.pool.read(query("SELECT jsonb_object_keys(zone_links())")).map(String.init)
             #expect(links.count > 150 && links.allSatisfy { listed.contains($0) })
-            // As if PostgreSQL lacked an old name.
+            // The script lets this PostgreSQL lack an old name.
             try await world.pool.script(
                 """
                 CREATE OR REPLACE FUNCTION zone_links() RETURNS jsonb LANGUAGE sql IMMUTABLE AS

@@ -136,8 +136,8 @@ package struct GatewayResponder: HTTPResponder {
         }
     }
 
-    /// The budget's part that a large answer to a read holds until it is written; nil for others. What a change answers
-    /// is about as long as its request, and it can't be refused any more.
+    /// The budget's part that a large answer to a read holds until it is written; nil for others. The answer to a
+    /// change is about as long as its request, and the change can't be refused any more.
     private func share(of answer: Answer, to call: Call) throws(Problem) -> BudgetShare? {
         let bytes = answer.body.count
         guard call.match.endpoint.isRead, bytes > services.limits.unsentBytesMax else { return nil }

@@ -34,8 +34,8 @@ struct AudienceCheck: Sendable {
 
     private static let damaged = PostgresError.unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
 
-    /// Returns for each parcel the registrations that its message's audience no longer includes. What is said of deleted
-    /// and retired ones has no meaning.
+    /// Returns for each parcel the registrations that its message's audience no longer includes. Deleted and retired
+    /// ones may be among them: those end as such all the same.
     static func excluded(
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [[Int64: AudienceChange]] {

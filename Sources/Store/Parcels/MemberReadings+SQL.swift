@@ -55,8 +55,9 @@ enum MemberSQL {
 
     /// The members' rows.
     ///
-    /// A null stands for what most members have: the expected route, the state `active`, a backend that registered it. A null costs neither side
-    /// anything. Columns behind the token are not read: the way to them leads through all that a device registered.
+    /// A null stands for what most members have: the expected route, the state `active`, a backend that registered it.
+    /// A null costs neither side anything. Columns behind the token are not read: the way to them leads through all that
+    /// a device registered.
     static let rows = MemberStatement("member_rows", key: "id") { rows(with: "", of: $0) }
 
     /// The same, and their locales.
