@@ -24,32 +24,60 @@ package struct OutboundHTTP: TokenEndpoint {
     /// certificate chain, which comes before it, is not counted.
     private static let receivedBytesMax = bodyBytesMax + 65_536
     private static let deadline: Duration = .seconds(20)
-    private static let connectDeadline: Duration = .seconds(10)
+    /// Time is left for a second address if the first one leads nowhere.
+    private static let connectDeadline: Duration = .seconds(5)
+    /// A tenant's host can have any number of addresses.
+    private static let addressesMax = 4
     private static let eventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private static let resolver = BlockingPool(name: "token hosts", threadsMax: 8, waitingMax: 1_024)
 
-    package init(authorityFile: [UInt8]?, proxy: ProxyAddress?, targets: TargetHosts) throws {
+    /// Looks a name up.
+    package typealias Resolve = @Sendable (_ host: String) async throws(ReactorError) -> [Reactor.SocketAddress]
+    let resolve: Resolve
+
+    package init(
+        authorityFile: [UInt8]?, proxy: ProxyAddress?, targets: TargetHosts,
+        resolve: @escaping Resolve = { host async throws(ReactorError) in
+            try await NameResolver.resolve(host: host, port: 443, on: OutboundHTTP.resolver)
+        }
+    ) throws {
         authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
-        (self.proxy, self.targets) = (proxy, targets)
+        (self.proxy, self.targets, self.resolve) = (proxy, targets, resolve)
     }
 
     package func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
         guard let parts = URL(string: url), let host = parts.host(percentEncoded: false), !host.isEmpty,
             parts.scheme == "https" || (parts.scheme == "http" && targets == .all)
         else { throw .malformedURL }
-        var configuration = HTTPClient.Configuration()
-        try await bind(&configuration, to: host)
         var request = HTTPClientRequest(url: url)
         request.method = .POST
         request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: form))
-        let client = HTTPClient(eventLoopGroupProvider: .shared(Self.eventLoop), configuration: configuration)
-        let whole = request
-        let result = await Result(of: { try await Self.within(Self.deadline) { try await Self.ask(client, whole) } })
-        // A client that is not shut down keeps its sockets.
-        try? await client.shutdown()
-        do { return try result.get() } catch { throw .unreachable(Self.text(error)) }
+        let (whole, configurations) = (request, try await configurations(for: host))
+        do { return try await Self.within(Self.deadline) { try await Self.ask(configurations, whole) } } catch {
+            throw .unreachable(Self.text(error))
+        }
+    }
+
+    /// Asks the host's addresses in turn, until one of them answers: a machine may have no route to the first one.
+    private static func ask(
+        _ configurations: [HTTPClient.Configuration], _ request: HTTPClientRequest
+    ) async throws -> TokenEndpointAnswer {
+        var refusal: any Error = TooSlow()
+        for configuration in configurations {
+            let client = HTTPClient(eventLoopGroupProvider: .shared(eventLoop), configuration: configuration)
+            let result = await Result(of: { try await ask(client, request) })
+            // A client that is not shut down keeps its sockets.
+            try? await client.shutdown()
+            switch result {
+            case .success(let answer): return answer
+            case .failure(let error):
+                guard !(error is ReceivedBytesLimit.Exceeded), !Task.isCancelled else { throw error }
+                refusal = error
+            }
+        }
+        throw refusal
     }
 
     private static func ask(_ client: HTTPClient, _ request: HTTPClientRequest) async throws -> TokenEndpointAnswer {
@@ -87,9 +115,10 @@ package struct OutboundHTTP: TokenEndpoint {
         }
     }
 
-    /// Resolves the name once and binds the client to that address: a second answer could lead elsewhere.
-    private func bind(_ configuration: inout HTTPClient.Configuration, to host: String) async throws(TokenEndpointFault)
-    {
+    /// Resolves the name once and binds a client to each of its addresses: a second answer could lead elsewhere. A call
+    /// through the proxy has one client, and the proxy resolves the name.
+    private func configurations(for host: String) async throws(TokenEndpointFault) -> [HTTPClient.Configuration] {
+        var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
         configuration.httpVersion = .http1Only
@@ -105,16 +134,19 @@ package struct OutboundHTTP: TokenEndpoint {
         if let proxy {
             guard targets.allows(host) else { throw .unlistedHost }
             configuration.proxy = proxy.forHTTPClient
-            return
+            return [configuration]
         }
         let addresses: [Reactor.SocketAddress]
-        do { addresses = try await NameResolver.resolve(host: host, port: 443, on: Self.resolver) } catch {
-            throw .unreachable("the name \(host) is not resolved")
-        }
-        guard let address = addresses.first(where: { targets == .all || $0.isPublic }) else {
+        do { addresses = try await resolve(host) } catch { throw .unreachable("the name \(host) is not resolved") }
+        let allowed = addresses.filter { targets == .all || $0.isPublic }
+        guard !allowed.isEmpty else {
             throw addresses.isEmpty ? .unreachable("the name \(host) has no address") : .privateTarget
         }
-        configuration.dnsOverride = [host: address.hostText]
+        return allowed.prefix(Self.addressesMax).map { address in
+            var bound = configuration
+            bound.dnsOverride = [host: address.hostText]
+            return bound
+        }
     }
 }
 

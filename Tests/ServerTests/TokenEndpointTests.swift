@@ -1,6 +1,7 @@
 import Credentials
 import NIOCore
 import NIOPosix
+import Reactor
 import Server
 import Testing
 
@@ -22,6 +23,20 @@ struct TokenEndpointTests {
         try await host.close()
     }
 
+    @Test("asks the host's next address if nothing listens at the first one")
+    func secondAddress() async throws {
+        let host = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { $0.pipeline.addHandler(Refusing()) }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(host.localAddress?.port)
+        let outbound = try OutboundHTTP(authorityFile: nil, proxy: nil, targets: .all) { _ in
+            ["127.0.0.2", "127.0.0.1"].compactMap { Reactor.SocketAddress(literal: $0, port: 443) }
+        }
+        let answer = try await outbound.post(form: [], to: "http://token.example.com:\(port)/token")
+        #expect(answer.status == 400)
+        try await host.close()
+    }
+
     @Test("fails before it reaches the proxy if the operator did not list the host")
     func unlistedHost() async throws {
         let proxy = ProxyAddress(endpoint: Endpoint(host: "127.0.0.1", port: 1))
@@ -29,6 +44,16 @@ struct TokenEndpointTests {
         await #expect(throws: TokenEndpointFault.unlistedHost) {
             try await outbound.post(form: [], to: "https://intranet.example.com/token")
         }
+    }
+}
+
+/// Answers each request with 400.
+private final class Refusing: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        context.channel.writeAndFlush(
+            ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"), promise: nil)
     }
 }
 
