@@ -1,4 +1,4 @@
-# The gateway, without a PostgreSQL: give it one with CARILLON_DATABASE_URL (docker-compose.yml shows how).
+# The gateway, installed from its package, without a PostgreSQL: docker-compose.yml gives it one.
 #
 #   docker build -t carillon .
 #   docker run --rm carillon --help
@@ -10,21 +10,22 @@ RUN apt-get update -q \
     && apt-get install -y -q --no-install-recommends libnghttp2-dev libpq-dev libssl-dev pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /carillon
-COPY Package.swift ./
+COPY Package.swift README.md CHANGELOG.md LICENSE ./
 COPY Sources Sources
 COPY Tests Tests
 COPY migrations migrations
 COPY docs docs
-RUN swift build -c release --product carillon && strip .build/release/carillon
+COPY scripts scripts
+RUN scripts/package
 
-# The libraries of the same Swift version, without its compiler.
-FROM swift:6.3.1-bookworm-slim
+FROM debian:bookworm-slim
+COPY --from=build /carillon/.build/package/carillon_*.deb /tmp/
+# The user has a number that no other image gives, and that volumes can be made for.
 # hadolint ignore=DL3008
-RUN apt-get update -q \
-    && apt-get install -y -q --no-install-recommends ca-certificates libnghttp2-14 libpq5 libssl3 tzdata \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --home-dir /var/lib/carillon --create-home --shell /usr/sbin/nologin carillon
-COPY --from=build /carillon/.build/release/carillon /usr/local/bin/carillon
+RUN useradd --system --uid 10001 --home-dir /var/lib/carillon --create-home --shell /usr/sbin/nologin carillon \
+    && apt-get update -q \
+    && apt-get install -y -q --no-install-recommends /tmp/carillon_*.deb \
+    && rm -rf /var/lib/apt/lists/* /tmp/carillon_*.deb
 USER 10001:10001
 WORKDIR /var/lib/carillon
 ENV CARILLON_LISTEN=0.0.0.0:8080

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import jsonschema_rs
+import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,24 +24,35 @@ def settings():
     return set(re.findall(r"^\| `CARILLON_([A-Z_]+)` \|", page, re.MULTILINE))
 
 
-def compose():
-    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+FILES = ["docker-compose.yml", "docker-compose.demo.yml"]
 
 
-def test_compose_file_fits_the_schema():
+def compose(file):
+    return yaml.safe_load((ROOT / file).read_text())
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_compose_file_fits_the_schema(file):
     schema = json.loads((SCHEMAS / "compose-spec.json").read_text())
-    faults = jsonschema_rs.validator_for(schema).iter_errors(compose())
+    faults = jsonschema_rs.validator_for(schema).iter_errors(compose(file))
     assert [(list(fault.instance_path), fault.message) for fault in faults] == []
 
 
-def test_compose_file_names_settings_that_exist():
-    names = compose()["services"]["gateway"]["environment"]
+@pytest.mark.parametrize("file", FILES)
+def test_compose_file_names_settings_that_exist(file):
+    names = compose(file)["services"]["gateway"]["environment"]
     assert len(settings()) > 20
     assert {name.removeprefix("CARILLON_") for name in names} <= settings()
 
 
+def test_compose_file_for_real_use_has_no_stand_in():
+    services = compose("docker-compose.yml")["services"]
+    assert set(services) == {"gateway", "database"}
+    assert not [name for name in services["gateway"]["environment"] if name.endswith("_URL") and "DATABASE" not in name]
+
+
 def test_compose_file_calls_the_stand_ins_as_they_are_called():
-    services = compose()["services"]
+    services = compose("docker-compose.demo.yml")["services"]
     command = services["providers"]["command"]
     flags = dict(zip(command[1::2], command[2::2]))
     environment = services["gateway"]["environment"]
@@ -59,8 +71,10 @@ def test_dockerfile_has_no_known_fault():
 
 def test_dockerfile_copies_all_that_the_build_reads():
     """The names that the package uses, and the targets of its links."""
-    copied = set(re.findall(r"^COPY (\S+) ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)) - {"--from=build"}
-    needed = {"Package.swift", "Sources", "Tests"}
+    lines = re.findall(r"^COPY ((?!--).*) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    copied = {name for line in lines for name in line.split()}
+    # scripts/package puts the pages into the package.
+    needed = {"Package.swift", "Sources", "Tests", "scripts", "docs", "README.md", "CHANGELOG.md", "LICENSE"}
     needed |= {match.split("/")[0] for match in re.findall(r'path: "([^"]+)"', (ROOT / "Package.swift").read_text())}
     for link in (path for path in (ROOT / "Sources").rglob("*") if path.is_symlink()):
         needed.add(link.resolve().relative_to(ROOT).parts[0])

@@ -1,4 +1,4 @@
-"""The README's commands, pasted in order, print what the README says.
+"""The commands of the README and of deploy.md, pasted in order, print what the page says.
 
 What stands in a block of `bash` is run, block after block in one shell; the block of `text` behind it is what it prints,
 where `...` stands for anything.
@@ -13,15 +13,15 @@ import signal
 import subprocess
 
 import pytest
-from support import PROGRAM, SEARCH_PATH, RunEvidence, folder, free_port
+from support import PROGRAM, SEARCH_PATH, Gateway, RunEvidence, folder, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARK = "--- carillon has printed this ---"
 
 
-def blocks(title):
-    """(command, expected) of a section; expected is None if the README shows no output."""
-    text = (ROOT / "README.md").read_text()
+def blocks(title, page="README.md"):
+    """(command, expected) of a section; expected is None if the page shows no output."""
+    text = (ROOT / page).read_text()
     section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
     found = []
     for language, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL):
@@ -137,38 +137,47 @@ def test_the_tour(shell, place):
         demo.wait(timeout=60)
 
 
-def test_for_real(shell, place):
-    """The commands work with keys from the simulators instead of Apple's and Google's."""
-    subprocess.run([ROOT / "certs/make", place], check=True, capture_output=True, timeout=60)
-    account = service_account(place)
-    (place / "firebase.json").write_text(json.dumps(account))
+def test_for_real(shell, place, stand_in):
+    """The commands work with keys and addresses of the simulators instead of Apple's and Google's, to the push."""
+    told = stand_in.told
+    shutil.copy(told["apns_key_file"], place / "AuthKey_ABCDE12345.p8")
+    shutil.copy(told["fcm_service_account_file"], place / "firebase.json")
+    token = "5eed" * 16
+    (place / "token.txt").write_text(token + "\n")
     port = free_port()
     terminal = shell(
-        place, CARILLON_LISTEN=f"127.0.0.1:{port}", CARILLON_URL=f"http://127.0.0.1:{port}")
+        place, CARILLON_LISTEN=f"127.0.0.1:{port}", CARILLON_URL=f"http://127.0.0.1:{port}",
+        CARILLON_APNS_PRODUCTION_URL=told["apns_production_url"], CARILLON_APNS_SANDBOX_URL=told["apns_sandbox_url"],
+        CARILLON_FCM_URL=told["fcm_url"], CARILLON_PROVIDER_CA_FILE=told["ca_file"],
+        CARILLON_ALLOW_PRIVATE_TARGETS="true")
 
     def adapt(command):
+        # The program is built and found already. The key has the simulator's ids.
         lines = [
             line for line in command.replace("127.0.0.1:8080", f"127.0.0.1:{port}").splitlines()
-            # The program is built and found already.
-            if not line.startswith(("swift build", "sudo install"))]
-        # A test cannot reach the providers, which the doctor reports by its status.
-        return "\n".join(line + "; [ $? -le 1 ]" if line == "carillon doctor" else line for line in lines)
+            if not line.startswith("export PATH")]
+        return "\n".join(lines).replace("--team-id TEAMID1234", f"--team-id {told['apns_team_id']}").replace(
+            "AuthKey_ABCDE12345.p8 ", f"AuthKey_ABCDE12345.p8 --key-id {told['apns_key_id']} ")
 
     walk(terminal, "For real", adapt)
+    [push] = stand_in.received(stand_in.apns, token)
+    assert push["payload"]["aps"]["alert"] == {"title": "Hello", "body": "World"}
     status, printed = terminal.paste("carillon credentials list --app garden --json")
     states = [(one["provider"], one["state"]) for one in json.loads(printed)["items"]]
     assert status == 0 and sorted(states) == [("apns", "active"), ("apns", "active"), ("fcm", "active")]
 
 
-def service_account(place):
-    """A file as from the Firebase console, with a key from a simulator."""
-    stand_in = subprocess.Popen(
-        [PROGRAM, "simulate", "--identity-dir", str(place / "stand-in"), "--json"], stdout=subprocess.PIPE,
-        text=True)
+def test_containers(shell, place, stand_in):
+    """The commands that run in the container, with the settings that docker-compose.demo.yml gives it."""
+    told = stand_in.told
+    gateway = Gateway(FCM_URL=told["fcm_url"], PROVIDER_CA_FILE=told["ca_file"])
     try:
-        ready = json.loads(stand_in.stdout.readline())
-        account = json.loads(pathlib.Path(ready["fcm_service_account_file"]).read_text())
+        terminal = shell(place, CARILLON_ADMIN_KEY=gateway.KEY, CARILLON_URL=gateway.url)
+        [[commands, _]] = blocks("With containers", "docs/operations/deploy.md")
+        status, printed = terminal.paste("set -e\n" + re.sub(r"\$compose (exec (-T )?gateway|up .*)", "", commands).replace(
+            "/stand-in/fcm-service-account.json", told["fcm_service_account_file"]))
+        assert status == 0, printed
+        [push] = stand_in.received(stand_in.fcm, "a-token-of-firebase")
+        assert push["payload"]["message"]["notification"] == {"title": "Hello", "body": "World"}
     finally:
-        stand_in.terminate()
-        stand_in.wait(timeout=60)
-    return account | {"token_uri": "https://oauth2.googleapis.com/token"}
+        gateway.stop()
