@@ -10,8 +10,12 @@ package struct ItemList {
     func output(_ columns: KeyValuePairs<String, String>, ifEmpty remark: String) -> Output {
         Output(json) {
             TextTable.write(items, columns, ifEmpty: remark)
-            if let next { Console.remark("There are more: --limit shows more at once, --cursor \(next) continues.") }
+            remarkNext()
         }
+    }
+
+    func remarkNext() {
+        if let next { Console.remark("There are more: --limit shows more at once, --cursor \(next) continues.") }
     }
 
     package var json: JSONValue { ["items": .array(items), "next": next.map(JSONValue.string) ?? .null] }
@@ -22,21 +26,21 @@ extension GatewayClient {
     /// No registry has more pages; a gateway that answers more is faulty.
     private static let pagesMax = 10_000
 
-    /// Reads a paged list: all items, up to `limit` from the cursor on, or those on the first pages.
+    /// Reads a paged list: all items, or up to `limit` from the cursor on.
     package func list(
         _ path: String, _ query: [(name: String, value: String?)] = [], of form: AnswerForm, from cursor: String? = nil,
-        limit: Int = .max, pagesAtMost: Int = .max
+        limit: Int = .max
     ) async throws(CommandFault) -> ItemList {
         guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
         var list = ItemList(next: cursor)
         var followed: Set<String> = []
-        for page in 1...Self.pagesMax {
+        for _ in 1...Self.pagesMax {
             let count = min(Self.itemsAtOnce, limit - list.items.count)
             let answer = try await get(
                 path, query + [("cursor", list.next), ("limit", String(count))], as: .list(of: form))
             list.items += answer.elements("items")
             list.next = answer.object?["next"]?.string
-            guard let next = list.next, list.items.count < limit, page < pagesAtMost else { return list }
+            guard let next = list.next, list.items.count < limit else { return list }
             guard followed.insert(next).inserted else { break }
         }
         throw CommandFault(.refused, "the gateway's list has no end: a cursor came twice")

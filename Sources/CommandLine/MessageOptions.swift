@@ -6,9 +6,8 @@ struct MessageOptions: ParsableArguments {
         help: .value("path", "The whole message as JSON; the options below override it."),
         completion: .file(extensions: ["json"]))
     var file: String?
-    @Option(help: "The title.") var title: String?
-    @Option(help: "The subtitle (iPhones).") var subtitle: String?
-    @Option(help: "The text.") var body: String?
+    @OptionGroup var texts: TextOptions
+    @OptionGroup var name: NameOption
     @Option(help: "increment, or a number.", completion: .list(["increment"])) var badge: String?
     @Option(help: "A sound's file name, or default.", completion: .list(["default"])) var sound: String?
     @Option(help: .value("name=text", "A member of data, as text; repeatable.")) var data: [String] = []
@@ -16,11 +15,8 @@ struct MessageOptions: ParsableArguments {
     @Option(help: .value("type", "alert, background, voip, ..."), completion: OptionValues.pushTypes)
     var pushType: String?
     @Option(help: .value("seconds", "How long the message may be delivered.")) var ttl: Int?
-    @Option(
-        name: .customLong("at"),
-        help: .value("2026-12-01T12:00:00Z", "Schedules the message for this time; does not wait."))
-    var sendAt: String?
-    @Flag(help: "With --at 2026-12-01T12:00:00: sends at that local time of each device (or of the app).")
+    @OptionGroup var hour: HourOption
+    @Flag(help: "The time of --at is that of each device's own clock (or of the app's).")
     var deviceLocalTime = false
     @Option(
         help: .value(
@@ -36,13 +32,20 @@ struct MessageOptions: ParsableArguments {
     func members() throws(CommandFault) -> [JSONMember] {
         var members: [JSONMember] = []
         if let file { members = try Self.object(inFile: file).members }
-        let text = pairs([("title", title), ("subtitle", subtitle), ("body", body)])
-        merge(text, into: "notification", of: &members)
+        let texts = try texts.given()
+        if !texts.isEmpty {
+            let stored = members.first { $0.name == "notification" }?.value.object ?? JSONObject()
+            replace("notification", .object(texts.notification(over: stored)), in: &members)
+        }
+        if let name = name.name { replace("name", .string(name), in: &members) }
         if let badge { replace("badge", Int64(badge).map { .number(.whole($0)) } ?? .string(badge), in: &members) }
         if let sound { replace("sound", .string(sound), in: &members) }
         merge(try dataMembers(), into: "data", of: &members)
+        let asked = try hour.asked()
+        let isDeviceLocal = deviceLocalTime || JSONValue.object(JSONObject(members)).isAtLocalHour
         var options = pairs([
-            ("priority", priority), ("push_type", pushType), ("collapse_id", collapseID), ("send_at", sendAt),
+            ("priority", priority), ("push_type", pushType), ("collapse_id", collapseID),
+            ("send_at", asked?.sendAt(isDeviceLocal: isDeviceLocal, zone: .current)),
             ("local_time_passed", localTimePassed),
         ])
         if let ttl { options.append(JSONMember("ttl_seconds", .number(.whole(Int64(ttl))))) }
@@ -52,7 +55,7 @@ struct MessageOptions: ParsableArguments {
         if let rate { options.append(JSONMember("rate_per_second", .number(.whole(Int64(rate))))) }
         if dryRun { options.append(JSONMember("dry_run", true)) }
         merge(options, into: "options", of: &members)
-        return members
+        return asked == .now ? JSONObject(members).sentNow.members : members
     }
 
     private static func object(inFile path: String) throws(CommandFault) -> JSONObject {
@@ -95,5 +98,19 @@ struct MessageOptions: ParsableArguments {
         } else {
             members.append(JSONMember(name, value))
         }
+    }
+}
+
+extension JSONObject {
+    private static let ofHour = ["send_at", "device_local_time", "local_time_passed"]
+
+    /// The same message without an hour.
+    var sentNow: JSONObject {
+        JSONObject(
+            members.map { member in
+                guard member.name == "options", let options = member.value.object else { return member }
+                let others = options.members.filter { !Self.ofHour.contains($0.name) }
+                return JSONMember("options", .object(JSONObject(others)))
+            })
     }
 }

@@ -1,22 +1,28 @@
 import ArgumentParser
 import Foundation
 import JSON
+import Reactor
 
-/// `carillon send`: a message that can be previewed and tested before it is sent, and followed to its end.
+/// `carillon send`: a message that can be previewed, counted and tested before it is sent, and followed to its end.
 package struct SendCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Sends a message.",
         discussion: """
             --preview sends nothing: it shows what an iPhone and an Android phone would receive, and the sizes. \
-            --test-to sends to the named installations first, and asks before it sends to the audience. For a \
+            --count sends nothing: it shows how many devices would receive it. --test-to sends to these receivers \
+            only, and asks before it sends to the audience; without an audience only the test is sent. For a \
             broadcast (all, tags, a filter) the command shows the number of devices and asks first, unless --yes is \
-            given. The exit code is 1 if no device received the message.
+            given. It also asks if the same text went to the same audience within the last minute. Its first line is \
+            the message's id. Ctrl-C stops watching; the message continues. The exit code is 1 if no device received \
+            the message.
             """,
         examples: [
             #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
             #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
-            "carillon send --app garden --all --file noon.json --test-to ann-phone,ben-tablet",
-            "carillon send --app garden --all --file noon.json --at 2026-12-01T12:00:00 --device-local-time",
+            #"carillon send --app garden --all --body "Noon" --text "fr:body=Midi" --text "de:body=Mittag" --count"#,
+            "carillon send --app garden --texts noon.txt --test-to ann-phone --test-to user:ben --test-to tag:staff",
+            #"carillon send --app garden --all --texts noon.txt --name "Noon bells" --at "tomorrow 9:00""#,
+            "carillon send --app garden --all --file noon.json --at 9:00 --device-local-time",
             #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --at 2026-12-01T12:00:00Z --yes"#,
             #"carillon send --app garden --tag news --body "It rains" --dry-run --yes --json"#,
             #"carillon send --app garden --filter "app_version < '4.2'" --body "Please update""#,
@@ -27,7 +33,11 @@ package struct SendCommand: AsyncParsableCommand {
     @OptionGroup(title: "Message") var message: MessageOptions
     @Flag(help: "Shows what phones would receive; sends nothing.") var preview = false
     @Option(help: .value("tag", "With --preview: the locale (default: that of --installation).")) var locale: String?
-    @Option(help: .value("a,b", "Sends to these installations first.")) var testTo: String?
+    @Flag(help: "Shows how many devices would receive it; sends nothing.") var count = false
+    @Option(
+        help: .value(
+            "phone-1", "Sends to this installation first, or to user:name or tag:name; repeatable, or with commas."))
+    var testTo: [String] = []
     @Flag(help: "Returns without waiting for the message to finish.") var detach = false
     @Flag(help: "Skips the confirmation.") var yes = false
     @Option(help: .value("key", "Commands with the same key send only once within 48 hours."))
@@ -38,135 +48,147 @@ package struct SendCommand: AsyncParsableCommand {
     package func run() async throws {
         try await orComplain(asJSON: app.gateway.json) {
             let content = try message.members()
-            let whole = JSONObject(try audience.member(isGivenIn: content).map { [$0] + content } ?? content)
-            if preview { return try await show(whole) }
+            let receivers = testTo.isEmpty ? nil : try TestReceivers(testTo)
+            let named = try audience.member(isGivenIn: content, isRequired: receivers == nil || count)
+            let whole = JSONObject((named.map { [$0] } ?? []) + content)
+            if preview { return try await show(whole, receivers) }
+            if count { return try await showCount(whole) }
             var sent = SentMessages()
-            let outcome = await Result(of: { try await send(whole, &sent) })
+            let interruption = Interruption()
+            let trap = await interruption.trap()
+            defer { trap.cancel() }
+            let outcome = await Result(of: { try await send(whole, receivers, &sent, interruption) })
             // Also after a failure: messages may have been sent before it.
             if app.gateway.json, !sent.isEmpty { writeJSON(sent.json) }
             try outcome.get()
         }
     }
 
-    private func show(_ message: JSONObject) async throws(CommandFault) {
-        let preview = try MessagePreview(JSONValue.object(message).bytes, app: try app.slug())
-        let phone = await phone(for: message, isTemplate: preview.isTemplate)
-        if app.gateway.json { return writeJSON(preview.json(phone)) }
-        for line in preview.lines(phone) { Console.write(line) }
-    }
-
-    /// The device of the preview: one in the given locale, else the one named installation if the gateway can be asked.
-    private func phone(for message: JSONObject, isTemplate: Bool) async -> PreviewDevice {
-        let names = message["audience"]?.object?["installations"]?.array ?? []
-        let asksLocale = locale == nil && message["notification"]?.object?["localizations"] != nil
-        guard asksLocale || isTemplate, names.count == 1, let name = names[0].string,
-            let path = try? app.path("devices", name),
-            let device = try? await app.gateway.client().get(path, as: .wholeDevice)
-        else {
-            if isTemplate, !app.gateway.json { Console.remark("For a device without attributes:") }
-            return PreviewDevice(locale: locale, device: nil)
-        }
-        let theirs = device.object?["locale"]?.string
-        if !app.gateway.json {
-            if isTemplate { Console.remark("With the attributes of \(name):") }
-            if asksLocale, let theirs { Console.remark("In the language of \(name), \(theirs):") }
-        }
-        return PreviewDevice(locale: asksLocale ? theirs : locale, device: device)
-    }
-
-    private func send(_ message: JSONObject, _ sent: inout SentMessages) async throws {
+    private func showCount(_ message: JSONObject) async throws {
         let client = try app.gateway.client()
-        if let testTo {
+        let answer = try await client.count(message, app: try app.slug())
+        if app.gateway.json { return writeJSON(answer) }
+        let question = try await question(message, AudienceCount(answer), client)
+        Console.write(AudienceCount(answer).sentence)
+        for line in question.lines(withZones: true) { Console.write(line) }
+        if let hour = question.hour { Console.write("  Sent \(hour).") }
+    }
+
+    private func question(
+        _ message: JSONObject, _ count: AudienceCount?, _ client: GatewayClient
+    ) async throws(CommandFault) -> SendQuestion {
+        let isLocal = JSONValue.object(message).isAtLocalHour
+        let zone = isLocal ? await client.timeZone(ofApp: try app.slug()) : nil
+        return SendQuestion(message, count: count, appZone: zone)
+    }
+
+    private func send(
+        _ message: JSONObject, _ receivers: TestReceivers?, _ sent: inout SentMessages, _ interruption: Interruption
+    ) async throws {
+        let client = try app.gateway.client()
+        if let receivers {
+            let isTestOnly = message["audience"] == nil
             // Before anything is sent.
-            guard yes || Console.isInteractive else {
+            guard isTestOnly || yes || Console.isInteractive else {
                 throw CommandFault(.usage, "no terminal to ask after the test; give --yes to continue without asking")
             }
-            try await test(on: testTo, message, client, &sent)
+            try await test(on: receivers, message, client, &sent, interruption)
+            if isTestOnly {
+                return remark("Only the test was sent, because no audience is given (--all, --tag, ...).")
+            }
         }
-        let strings = AudienceDescription(of: message)
-        if !yes, testTo != nil || strings.isDescribed {
-            let count = await client.count(strings, devices: try app.path("devices"))
-            try confirm(
-                "Send to \(strings.sentence(count: count)) of the app \(try app.slug())?", yes,
-                otherwise: testTo.map(Self.testedOnly) ?? "nothing was done")
-        }
-        try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach) {
+        if !yes { try await ask(message, receivers, client, tests: sent.tests) }
+        try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach, interruption) {
             sent.messages.append($0)
         }
         if !detach { try sent.messages.filter { !$0.isToCome }.checkReach() }
     }
 
-    private static func names(_ list: String) -> [Substring] { list.split(separator: ",") }
-
-    private static func testedOnly(_ list: String) -> String {
-        let count = names(list).count
-        return "sent to the " + (count == 1 ? "test installation only" : "\(count) test installations only")
+    /// Asks before a broadcast, after a test, and before a repetition. A script's message to named receivers is not
+    /// compared with earlier ones: scripts often send the same text.
+    private func ask(
+        _ message: JSONObject, _ receivers: TestReceivers?, _ client: GatewayClient, tests: [JSONValue]
+    ) async throws {
+        let isDescribed = AudienceDescription(of: message).isDescribed
+        guard isDescribed || receivers != nil || Console.isInteractive else { return }
+        let duplicate =
+            idempotencyKey == nil
+            ? await client.recentDuplicate(
+                of: message, path: try app.path("messages"), except: tests.map { $0.shown("id") }) : nil
+        guard isDescribed || receivers != nil || duplicate != nil else { return }
+        let count = isDescribed ? try? await client.count(message, app: try app.slug()) : nil
+        let question = try await question(message, count.map(AudienceCount.init), client)
+        for line in question.lines() { remark(line) }
+        let repetition = duplicate.map { RecentDuplicate.sentence($0, now: Clocks.wallNow()) + " " } ?? ""
+        try confirm(
+            repetition + question.sentence(app: try app.slug()), yes,
+            otherwise: receivers.map { "sent to \($0.sentence) only" } ?? "nothing was done")
     }
 
     private func test(
-        on list: String, _ message: JSONObject, _ client: GatewayClient, _ sent: inout SentMessages
+        on receivers: TestReceivers, _ message: JSONObject, _ client: GatewayClient, _ sent: inout SentMessages,
+        _ interruption: Interruption
     ) async throws {
-        let names = Self.names(list).map { JSONValue.string(String($0)) }
-        guard !names.isEmpty else { throw CommandFault(.usage, "--test-to names no installation") }
-        let named = JSONMember("audience", ["installations": .array(names)])
-        if !app.gateway.json { Console.remark("First to \(list):") }
-        let content = JSONObject([named] + message.members.filter { $0.name != "audience" }).sentNow
-        try await deliver(content, client, key: UUID().uuidString, waits: true) { sent.tests.append($0) }
-        guard sent.tests.allSatisfy({ $0.reached >= Int64(names.count) }) else {
-            throw CommandFault(
-                .failed,
-                "not every test installation received it; the audience was not sent to. See carillon messages failures")
+        remark("Test: to \(receivers.sentence) only, whatever the audience is.")
+        for part in receivers.parts {
+            var content = message.sentNow
+            content["audience"] = part.audience
+            if let name = message["name"]?.string { content["name"] = .string(Self.testName(name)) }
+            let earlier = sent.tests.count
+            try await deliver(content, client, key: UUID().uuidString, waits: true, interruption) {
+                sent.tests.append($0)
+            }
+            guard sent.tests[earlier...].allSatisfy({ $0.reached >= part.devicesMin }) else {
+                throw CommandFault(
+                    .failed,
+                    "not every test receiver got it (\(part.text)); the audience was not sent to. See carillon messages "
+                        + "failures")
+            }
         }
+    }
+
+    /// The gateway takes names of 120 characters.
+    private static func testName(_ name: String) -> String { name.prefix(113) + " (test)" }
+
+    func remark(_ line: String) {
+        if !app.gateway.json { Console.remark(line) }
     }
 
     /// - Parameter note: called for each resulting message: with its account, or with the answer if not waited for.
     private func deliver(
-        _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, _ note: (JSONValue) -> Void
+        _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, _ interruption: Interruption,
+        _ note: (JSONValue) -> Void
     ) async throws {
+        let slug = try app.slug()
+        interruption.mayLeave(app: slug)
+        defer { interruption.willLeave([], app: slug) }
         let accepted = try await client.send(
             "POST", try app.path("messages"), .object(message), idempotencyKey: key, as: .message)
         let ids = accepted.strings("messages").isEmpty ? [accepted.shown("id")] : accepted.strings("messages")
+        interruption.willLeave(ids, app: slug)
+        // At once, so that the message can be stopped while this command watches it.
+        if !app.gateway.json { for id in ids { Console.write(id) } }
+        let isLocal = JSONValue.object(message).isAtLocalHour
         for id in ids {
-            let isLocal = JSONValue.object(message).isAtLocalHour
-            let isToCome = isLocal || accepted.isToCome
-            guard waits, !isToCome else {
+            guard waits, !isLocal, !accepted.isToCome else {
                 var answer = JSONObject([JSONMember("id", .string(id))])
                 answer["state"] = .string(accepted.shown("state"))
                 if isLocal { answer["device_local_time"] = true }
                 note(.object(answer))
-                if !app.gateway.json { Console.write(id) }
-                if isToCome, !app.gateway.json {
-                    Console.remark(Self.toCome(id, app: try app.slug(), isLocal: isLocal))
-                }
+                if isLocal || accepted.isToCome { remark(Self.toCome(id, app: slug, message)) }
                 continue
             }
-            let account = try await client.watch(try app.path("messages", id), app: try app.slug())
+            let account = try await client.watch(try app.path("messages", id), app: slug)
             note(account)
-            if !app.gateway.json { AccountText(account, app: try app.slug()).write() }
+            if !app.gateway.json { AccountText(account, app: slug).write() }
         }
     }
-}
 
-extension SendCommand {
-    fileprivate static func toCome(_ id: String, app: String, isLocal: Bool) -> String {
-        let cancel = "carillon messages cancel \(id) --app \(app)"
-        return isLocal
-            ? "Scheduled by each device's local time. To cancel what is left: \(cancel)"
-            : "Scheduled. To cancel it before it is sent: \(cancel)"
-    }
-}
-
-extension JSONObject {
-    private static let ofHour = ["send_at", "device_local_time", "local_time_passed"]
-
-    /// The same message without an hour, so that a test arrives at once.
-    fileprivate var sentNow: JSONObject {
-        JSONObject(
-            members.map { member in
-                guard member.name == "options", let options = member.value.object else { return member }
-                let others = options.members.filter { !Self.ofHour.contains($0.name) }
-                return JSONMember("options", .object(JSONObject(others)))
-            })
+    private static func toCome(_ id: String, app: String, _ message: JSONObject) -> String {
+        let hour = SendQuestion(message, count: nil).hour.map { " It is sent " + $0 + "." } ?? ""
+        let isLocal = JSONValue.object(message).isAtLocalHour
+        return "Scheduled.\(hour) To cancel \(isLocal ? "what is left" : "it before it is sent"): "
+            + "carillon messages cancel \(id) --app \(app)"
     }
 }
 

@@ -1,0 +1,56 @@
+import JSON
+
+/// The receivers of a test, as `--test-to` names them: `phone-1`, `user:frida`, `tag:staff`.
+package struct TestReceivers: Equatable {
+    /// One message of the test. An audience names receivers of one form only.
+    package struct Part: Equatable {
+        package let audience: JSONValue
+        /// "the installations phone-1 and phone-2".
+        package let text: String
+        /// The smallest number of devices that must receive it.
+        package let devicesMin: Int64
+    }
+
+    private var installations: [String] = []
+    private var users: [String] = []
+    private var tags: [String] = []
+
+    /// - Parameter options: each may name several receivers with commas between them.
+    package init(_ options: [String]) throws(CommandFault) {
+        for receiver in options.flatMap({ $0.split(separator: ",") }) {
+            let colon = receiver.firstIndex(of: ":")
+            let name = String(colon.map { receiver[receiver.index(after: $0)...] } ?? "")
+            switch colon.map({ receiver[..<$0] }) {
+            case "user": users.append(name)
+            case "tag": tags.append(name)
+            // For an installation whose name begins with user: or tag:.
+            case "installation": installations.append(name)
+            default: installations.append(String(receiver))
+            }
+        }
+        let names = installations + users + tags
+        guard !names.isEmpty, !names.contains("") else {
+            throw CommandFault(.usage, "--test-to takes an installation, user:name or tag:name")
+        }
+    }
+
+    package var parts: [Part] {
+        var parts: [Part] = []
+        func add(_ audience: JSONValue, _ noun: String, _ names: [String], devicesMin: Int) {
+            let noun = names.count == 1 ? noun : noun + "s"
+            let text = "the \(noun) \(AudienceDescription.sentence(names, "and"))"
+            parts.append(Part(audience: audience, text: text, devicesMin: Int64(devicesMin)))
+        }
+        if !installations.isEmpty {
+            add(
+                ["installations": .list(of: installations)], "installation", installations,
+                devicesMin: installations.count)
+        }
+        if !users.isEmpty { add(["users": .list(of: users)], "user", users, devicesMin: users.count) }
+        if !tags.isEmpty { add(["tags": ["any": .list(of: tags)]], "tag", tags, devicesMin: 1) }
+        return parts
+    }
+
+    /// "the installation phone-1 and the user frida".
+    package var sentence: String { AudienceDescription.sentence(parts.map(\.text), "and") }
+}
