@@ -1,18 +1,24 @@
+import Foundation
 import JSON
 
 package struct AccountText {
     private let message: JSONValue
     private let app: String
+    private let zone: TimeZone
 
-    package init(_ message: JSONValue, app: String) { (self.message, self.app) = (message, app) }
+    package init(_ message: JSONValue, app: String, zone: TimeZone = .current) {
+        (self.message, self.app, self.zone) = (message, app, zone)
+    }
 
     package var lines: [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
+        lines += MessageSummary(message, zone: zone).lines
+        let progress = ProgressText(message, zone: zone)
         if message.isAtLocalHour, message.object?["finished_at"]?.isNull != false {
             lines.append("  sent when a device's clock shows \(message.shown("send_at"))")
         } else if message.shown("state") == "scheduled" {
-            lines.append("  to be sent at \(message.shown("send_at"))")
-        } else if message.shown("state") == "paused", let hourAhead = ProgressText(message).hourAhead {
+            lines.append("  to be sent on \(ClockText.text(message.shown("send_at"), in: zone))")
+        } else if message.shown("state") == "paused", let hourAhead = progress.hourAhead {
             lines.append("  \(hourAhead), if it is resumed by then")
         }
         if let rate = message.object?["rate_per_second"]?.integer { lines.append("  at most \(rate) pushes a second") }
@@ -23,8 +29,8 @@ package struct AccountText {
         }
         if message.count("pending") > 0 { lines.append(line("pending", message.count("pending"))) }
         if let audience = message.object?["audience"]?.integer { lines.append(line("audience", audience)) }
-        lines += ProgressText(message).providers
-        if let estimate = ProgressText(message).estimate { lines.append("  " + estimate) }
+        lines += progress.providers
+        if let estimate = progress.estimate { lines.append("  " + estimate) }
         return lines + WaitText.lines(of: message, app: app)
     }
 

@@ -25,18 +25,37 @@ extension MessagesCommand {
         }
     }
 
-    struct Cancel: MessageCommand {
+    struct Cancel: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Cancels a message. This can't be undone.",
-            discussion:
-                "Pushes that were not sent yet end as cancelled. The command asks first, unless --yes is given.",
-            examples: ["carillon messages cancel \(exampleID) --app garden --yes"])
-        @OptionGroup var one: One
+            discussion: """
+                Pushes that were not sent yet end as cancelled. --last takes the newest message that has not ended. The \
+                command shows the message and asks first, unless --yes is given.
+                """,
+            examples: [
+                "carillon messages cancel --last --app garden",
+                "carillon messages cancel \(exampleID) --app garden --yes",
+            ])
+        @OptionGroup var app: AppOptions
+        @Argument(help: "The message's id, as send and messages list show it.") var id: String?
+        @Flag(help: "Takes the newest message that has not ended.") var last = false
         @Flag(help: "Skips the confirmation.") var yes = false
 
+        func validate() throws {
+            guard last == (id == nil) else { throw ValidationError("Give a message's id, or --last.") }
+        }
+
         func ask(_ client: GatewayClient) async throws -> Output {
-            try confirm("Cancel the message \(one.id)? Pushes that were not sent yet will not be sent.", yes)
-            return account(try await client.send("POST", try one.path("cancel"), as: .message))
+            let messages = try app.path("messages")
+            let target = if let id { id } else { try await client.newestUnfinished(messages) }
+            let path = try app.path("messages", target)
+            if last || !yes {
+                let message = try await client.get(path, as: .message)
+                let cancellation = CancellationText(message)
+                if !gateway.json { for line in cancellation.lines { Console.remark(line) } }
+                try confirm(cancellation.question, yes)
+            }
+            return Output(ofMessage: try await client.send("POST", path + "/cancel", as: .message), app)
         }
     }
 

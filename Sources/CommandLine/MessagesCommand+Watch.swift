@@ -1,7 +1,5 @@
 import ArgumentParser
-import Foundation
 import JSON
-import UnixSignals
 
 extension MessagesCommand {
     struct Watch: AsyncParsableCommand {
@@ -23,30 +21,16 @@ extension MessagesCommand {
                 let client = try one.app.gateway.client()
                 let app = try one.app.slug()
                 let follower = MessageFollower(client: client, path: try one.path())
-                let leaving = await leavingAlone(one.id, app)
-                defer { leaving.cancel() }
+                let interruption = Interruption()
+                interruption.willLeave([one.id], app: app)
+                let trap = await interruption.trap()
+                defer { trap.cancel() }
                 var view = ProgressView(app: app, isJSON: one.app.gateway.json)
                 let message = try await follower.follow({ view.show($0, isNew: $1) }, note: { view.note($0) })
                 view.end(message)
                 try [message].checkReach()
             }
         }
-
-        /// Tells a person who stops watching with SIGINT that the message goes on.
-        private func leavingAlone(_ id: String, _ app: String) async -> Task<Void, Never> {
-            let signals = await UnixSignalsSequence(trapping: .sigint)
-            return Task {
-                for await _ in signals {
-                    Console.remark("")
-                    Console.remark("The message continues: carillon messages watch \(id) --app \(app) follows it,")
-                    Console.remark("carillon messages cancel \(id) --app \(app) cancels it.")
-                    Foundation.exit(Self.interrupted)
-                }
-            }
-        }
-
-        /// The exit code that shells give a command that SIGINT ended.
-        private static let interrupted: Int32 = 130
     }
 }
 
@@ -56,6 +40,9 @@ private struct ProgressView {
     let draws = Console.drawsAnswers
     var screen = Screen()
     var waitMessages = WaitMessages()
+    private var isSummaryShown = false
+
+    init(app: String, isJSON: Bool) { (self.app, self.isJSON) = (app, isJSON) }
 
     mutating func show(_ message: JSONValue, isNew: Bool) {
         if isJSON {
@@ -67,6 +54,10 @@ private struct ProgressView {
         if draws {
             let waits = waitMessages.lines(message, app: app, now: .now)
             return Console.write(Array(screen.draw(text.screen(waits), rows: Console.rows).utf8))
+        }
+        if !isSummaryShown {
+            for line in MessageSummary(message).lines { Console.write(line) }
+            isSummaryShown = true
         }
         if isNew { Console.write(text.line) }
         for line in waitMessages.news(message, app: app, now: .now) { Console.write("  " + line) }

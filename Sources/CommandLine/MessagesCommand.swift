@@ -3,13 +3,14 @@ import JSON
 
 package struct MessagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "messages", abstract: "Lists, shows, follows, pauses and cancels messages.",
+        commandName: "messages", abstract: "Lists, shows, follows, edits, pauses and cancels messages.",
         examples: [
             "carillon messages list --app garden", "carillon messages watch \(exampleID) --app garden",
             "carillon messages push \(exampleID) my-phone --app garden",
         ],
         subcommands: [
-            List.self, Show.self, Watch.self, Failures.self, Push.self, Pause.self, Resume.self, Cancel.self, Rate.self,
+            List.self, Show.self, Watch.self, Failures.self, Push.self, Edit.self, Duplicate.self, Pause.self,
+            Resume.self, Cancel.self, Rate.self,
         ], defaultSubcommand: List.self)
 
     static let exampleID = "0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"
@@ -18,7 +19,7 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct List: AppCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists the app's messages, newest first.",
+            abstract: "Lists the app's messages, newest first; scheduled ones apart, by their time.",
             examples: ["carillon messages list --app garden --state sending"])
         @OptionGroup var app: AppOptions
         @Option(
@@ -29,13 +30,18 @@ package struct MessagesCommand: AsyncParsableCommand {
         @Option(help: .value("next", "Continues an earlier list.")) var cursor: String?
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            let messages = try await client.list(
-                try app.path("messages"), [("state", state)], of: .message, from: cursor, limit: limit)
-            return messages.output(
-                [
-                    "ID": "id", "STATE": "state", "AUDIENCE": "audience", "ACCEPTED": "outcomes.accepted",
-                    "PENDING": "pending", "SINCE": "accepted_at",
-                ], ifEmpty: "No messages.")
+            let path = try app.path("messages")
+            let page = try await client.list(path, [("state", state)], of: .message, from: cursor, limit: limit)
+            // Scheduled messages may be older than the newest ones by weeks.
+            let isWhole = state == nil && cursor == nil && !gateway.json
+            let scheduled =
+                isWhole ? try await client.list(path, [("state", "scheduled")], of: .message, limit: limit).items : []
+            return Output(page.json) {
+                let list = MessageList(page.items, scheduled: scheduled)
+                for line in list.lines { Console.write(line) }
+                if list.lines.isEmpty { Console.remark("No messages.") }
+                page.remarkNext()
+            }
         }
     }
 
@@ -107,10 +113,14 @@ protocol MessageCommand: AppCommand {
 extension MessageCommand {
     var app: AppOptions { one.app }
 
-    func account(_ message: JSONValue) -> Output {
-        Output(message) { AccountText(message, app: try app.slug()).write() }
-    }
+    func account(_ message: JSONValue) -> Output { Output(ofMessage: message, app) }
+}
 
+extension Output {
+    /// A message's account.
+    init(ofMessage message: JSONValue, _ app: AppOptions) {
+        self.init(message) { AccountText(message, app: try app.slug()).write() }
+    }
 }
 
 extension GatewayClient {

@@ -1,12 +1,14 @@
 import Basis
 import Calendar
+import Foundation
 import JSON
 import Reactor
 
 package struct ProgressText {
     private let message: JSONValue
+    private let zone: TimeZone
 
-    package init(_ message: JSONValue) { self.message = message }
+    package init(_ message: JSONValue, zone: TimeZone = .current) { (self.message, self.zone) = (message, zone) }
 
     private var progress: JSONObject? { message.object?["progress"]?.object }
 
@@ -54,7 +56,7 @@ package struct ProgressText {
         // The answer to a pause has no progress, and so no time of its own.
         let now = instant(.object(progress ?? JSONObject()), "at") ?? Clocks.wallNow()
         guard audience == nil, ended == 0, let hour = instant(message, "send_at"), hour > now else { return nil }
-        return "to be sent at \(message.shown("send_at"))"
+        return "to be sent on \(ClockText.text(hour, in: zone))"
     }
 
     package var bar: String {
@@ -131,7 +133,8 @@ package struct ProgressText {
 
     /// The whole progress, for a terminal that is redrawn.
     package func screen(_ waits: [String]) -> [String] {
-        var lines = ["message \(message.shown("id"))  \(message.shown("state"))", "  " + bar]
+        var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
+        lines += MessageSummary(message, zone: zone).lines + ["  " + bar]
         if let estimate { lines.append("  " + estimate) }
         return lines + providers + waits
     }

@@ -1,4 +1,5 @@
 import CommandLine
+import Foundation
 import JSON
 import Testing
 
@@ -48,14 +49,15 @@ struct ProgressTextTests {
             return try JSONReader.read(Array("{\(members)}".utf8))
         }
         func line(_ state: String, at now: String, ended: Int = 0) throws -> String {
-            ProgressText(try message(state, at: now, ended: ended)).line
+            ProgressText(try message(state, at: now, ended: ended), zone: .gmt).line
         }
         for state in ["scheduled", "paused"] {
             let reported = try line(state, at: "2026-12-01T11:59:59Z")
-            #expect(reported == "\(state)  to be sent at 2026-12-01T12:00:00.000Z")
+            #expect(reported == "\(state)  to be sent on Tue 2026-12-01 12:00 (GMT)")
         }
-        let paused = AccountText(try message("paused", at: "2026-12-01T11:59:59Z"), app: "garden").lines
-        #expect(paused == ["message m  paused", "  to be sent at 2026-12-01T12:00:00.000Z, if it is resumed by then"])
+        let paused = AccountText(try message("paused", at: "2026-12-01T11:59:59Z"), app: "garden", zone: .gmt).lines
+        #expect(
+            paused == ["message m  paused", "  to be sent on Tue 2026-12-01 12:00 (GMT), if it is resumed by then"])
         let late = AccountText(try message("paused", at: "2026-12-01T12:00:01Z"), app: "garden").lines
         #expect(late == ["message m  paused"])
         let held: JSONValue = [

@@ -15,6 +15,8 @@ struct DisbeliefTests {
         "credentials delete 7 --app garden --yes", "messages list --app garden", "messages show m --app garden",
         "messages watch m --app garden", "messages failures m --app garden", "messages push m x --app garden",
         "messages pause m --app garden", "messages resume m --app garden", "messages cancel m --app garden --yes",
+        "messages cancel --last --app garden --yes", "messages edit m --app garden --name Noon",
+        "messages duplicate m --app garden", "send --app garden --all --body Hello --count",
         "send --app garden --installation x --body Hello", "send --app garden --installation x --body Hello --detach",
     ]
 

@@ -1,0 +1,133 @@
+import JSON
+import Testing
+
+@Suite("A campaign by commands")
+struct CampaignCommandTests {
+    private static let messages = "/v1/apps/garden/messages"
+
+    private static func account(_ id: String, _ state: String = "finished", _ others: String = "") -> String {
+        #"{"id":"\#(id)","state":"\#(state)","audience":2,"outcomes":{"accepted":2},"pending":0\#(others)}"#
+    }
+
+    private static let stored =
+        #","request":{"audience":{"all":true},"notification":{"body":"Noon","localizations":{"fr":{"body":"Midi"}}}}"#
+
+    @Test("edits one text and keeps the others, in one PATCH of the whole notification")
+    func edited() async throws {
+        let scheduled = Self.account("m", "scheduled", Self.stored)
+        let gateway = CannedGateway(["GET \(Self.messages)/m": [scheduled], "PATCH \(Self.messages)/m": [scheduled]])
+        #expect(try await gateway.run(["messages", "edit", "m", "--text", "fr:body=Il est midi"]) == 0)
+        #expect(
+            gateway.changes == [
+                CannedGateway.Request(
+                    line: "PATCH \(Self.messages)/m",
+                    body: [
+                        "notification": ["body": "Noon", "localizations": ["fr": ["body": "Il est midi"]]]
+                    ])
+            ])
+        #expect(try await gateway.run(["messages", "edit", "m"]) == 64)
+    }
+
+    @Test("can't be edited once it has started, which is the gateway's refusal")
+    func started() async throws {
+        let gateway = CannedGateway([
+            "GET \(Self.messages)/m": [Self.account("m", "sending", Self.stored)],
+            "PATCH \(Self.messages)/m": [#"409 {"code":"message_started","detail":"The message has started."}"#],
+        ])
+        #expect(try await gateway.run(["messages", "edit", "m", "--name", "Noon bells"]) == 65)
+    }
+
+    @Test("duplicates a message, and changes the copy only")
+    func duplicated() async throws {
+        let copy = Self.account("n", "paused", Self.stored)
+        let gateway = CannedGateway([
+            "POST \(Self.messages)/m/duplicate": ["201 " + copy], "GET \(Self.messages)/n": [copy],
+            "PATCH \(Self.messages)/n": [copy],
+        ])
+        #expect(try await gateway.run(["messages", "duplicate", "m"]) == 0)
+        #expect(gateway.changes.map(\.line) == ["POST \(Self.messages)/m/duplicate"])
+        #expect(try await gateway.run(["messages", "duplicate", "m", "--tag", "news", "--name", "Again"]) == 0)
+        #expect(gateway.changes.last?.line == "PATCH \(Self.messages)/n")
+        #expect(gateway.changes.last?.body == ["name": "Again", "audience": ["tags": ["any": ["news"]]]])
+    }
+
+    @Test("cancels the newest message that has not ended")
+    func last() async throws {
+        let list = [("c", "cancelled"), ("b", "sending"), ("a", "sending")].map { Self.account($0, $1) }
+        let gateway = CannedGateway([
+            "GET \(Self.messages)": [#"{"items":[\#(list.joined(separator: ","))],"next":null}"#],
+            "GET \(Self.messages)/b": [Self.account("b", "sending")],
+            "POST \(Self.messages)/b/cancel": [Self.account("b", "cancelled")],
+        ])
+        #expect(try await gateway.run(["messages", "cancel", "--last", "--yes"]) == 0)
+        #expect(gateway.changes.map(\.line) == ["POST \(Self.messages)/b/cancel"])
+        let idle = CannedGateway(["GET \(Self.messages)": [#"{"items":[\#(list[0])],"next":null}"#]])
+        #expect(try await idle.run(["messages", "cancel", "--last", "--yes"]) == 1)
+    }
+
+    @Test("tests on the named receivers only, without the hour and whatever the audience is")
+    func tested() async throws {
+        let gateway = CannedGateway([
+            "POST \(Self.messages)": ["202 " + Self.account("t"), "202 " + Self.account("u")],
+            "GET \(Self.messages)/t": [Self.account("t")], "GET \(Self.messages)/u": [Self.account("u")],
+            "GET \(Self.messages)/t/events": [#"501 {"code":"not_supported","detail":"No events."}"#],
+            "GET \(Self.messages)/u/events": [#"501 {"code":"not_supported","detail":"No events."}"#],
+        ])
+        let send = [
+            "send", "--text", "body=Noon", "--name", "Noon bells", "--at", "2099-12-01T12:00:00Z", "--test-to",
+            "phone-1,phone-2", "--test-to", "user:frida",
+        ]
+        #expect(try await gateway.run(send) == 0)
+        let common: [(String, JSONValue)] = [
+            ("notification", ["body": "Noon"]), ("name", "Noon bells (test)"), ("options", .object(JSONObject())),
+        ]
+        let audiences: [JSONValue] = [["installations": ["phone-1", "phone-2"]], ["users": ["frida"]]]
+        let bodies = audiences.map { audience in
+            JSONValue.object(JSONObject((common + [("audience", audience)]).map { JSONMember($0.0, $0.1) }))
+        }
+        #expect(gateway.changes.map(\.body) == bodies)
+    }
+
+    @Test("stops after a test that did not reach every receiver")
+    func failedTest() async throws {
+        let gateway = CannedGateway([
+            "POST \(Self.messages)": ["202 " + Self.account("t")], "GET \(Self.messages)/t": [Self.account("t")],
+            "GET \(Self.messages)/t/events": [#"501 {"code":"not_supported","detail":"No events."}"#],
+        ])
+        let send = ["send", "--all", "--body", "Noon", "--test-to", "phone-1,phone-2,phone-3", "--yes"]
+        #expect(try await gateway.run(send) == 1)
+        #expect(gateway.changes.count == 1)
+    }
+
+    @Test("counts its audience and sends nothing")
+    func counted() async throws {
+        let gateway = CannedGateway([
+            "POST /v1/apps/garden/audience": [#"{"count":1204,"exact":true,"by":{"provider":{"apns":1204}}}"#]
+        ])
+        #expect(try await gateway.run(["send", "--tag", "news", "--body", "Noon", "--count"]) == 0)
+        #expect(
+            gateway.changes == [
+                CannedGateway.Request(
+                    line: "POST /v1/apps/garden/audience", body: ["audience": ["tags": ["any": ["news"]]]])
+            ])
+    }
+
+    @Test("has no preview for an installation that the registry does not know")
+    func unknownInstallation() async throws {
+        let unknown = CannedGateway([
+            "GET /v1/apps/garden/devices/phone-9": [#"404 {"code":"unknown_device","detail":"It is unknown."}"#]
+        ])
+        #expect(try await unknown.run(["send", "--installation", "phone-9", "--body", "Noon", "--preview"]) == 65)
+        let known = CannedGateway([
+            "GET /v1/apps/garden/devices/phone-1": [#"{"installation":"phone-1","registrations":[]}"#]
+        ])
+        #expect(try await known.run(["send", "--installation", "phone-1", "--body", "Noon", "--preview"]) == 0)
+    }
+
+    @Test("refuses a language that is none before it sends anything")
+    func language() async throws {
+        let gateway = CannedGateway([:])
+        #expect(try await gateway.run(["send", "--all", "--text", "french:body=Midi", "--yes"]) == 64)
+        #expect(gateway.requests.isEmpty)
+    }
+}
