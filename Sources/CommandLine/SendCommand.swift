@@ -1,3 +1,4 @@
+import API
 import ArgumentParser
 import Foundation
 import JSON
@@ -116,13 +117,21 @@ package struct SendCommand: AsyncParsableCommand {
             ? await client.recentDuplicate(
                 of: message, path: try app.path("messages"), except: tests.map { $0.shown("id") }) : nil
         guard isDescribed || receivers != nil || duplicate != nil else { return }
-        let count = isDescribed ? try? await client.count(message, app: try app.slug()) : nil
-        let question = try await question(message, count.map(AudienceCount.init), client)
+        let question = try await question(message, isDescribed ? try await count(message, client) : nil, client)
         for line in question.lines() { remark(line) }
         let repetition = duplicate.map { RecentDuplicate.sentence($0, now: Clocks.wallNow()) + " " } ?? ""
         try confirm(
             repetition + question.sentence(app: try app.slug()), yes,
             otherwise: receivers.map { "sent to \($0.sentence) only" } ?? "nothing was done")
+    }
+
+    /// nil: the gateway doesn't count in time, not for this key, or not at all. A message that can't be accepted is
+    /// refused here, before the question.
+    private func count(_ message: JSONObject, _ client: GatewayClient) async throws(CommandFault) -> AudienceCount? {
+        do throws(CommandFault) { return AudienceCount(try await client.count(message, app: try app.slug())) } catch {
+            guard error.kind == .refused, error.code != ProblemCode.notFound.rawValue else { return nil }
+            throw error
+        }
     }
 
     private func test(
@@ -148,7 +157,9 @@ package struct SendCommand: AsyncParsableCommand {
     }
 
     /// The gateway takes names of 120 characters.
-    private static func testName(_ name: String) -> String { name.prefix(113) + " (test)" }
+    private static func testName(_ name: String) -> String {
+        String(String.UnicodeScalarView(name.unicodeScalars.prefix(113))) + " (test)"
+    }
 
     func remark(_ line: String) {
         if !app.gateway.json { Console.remark(line) }
