@@ -77,6 +77,15 @@ package struct LocaleTable: Equatable, Sendable {
         return bytes.allSatisfy(\.isVisible) && subtags.allSatisfy { $0.allSatisfy { $0.isLetter || $0.isDigit } }
     }
 
+    /// The language of a device's locale, in lower case: "fr" of "fr-CA", and "he" of "iw", its legacy code. nil: it names
+    /// none.
+    package static func language(of locale: String) -> String? {
+        let language = LocaleTag(reading: Array(locale.utf8).span).language
+        guard language != 0 else { return nil }
+        let bytes = (0..<8).reversed().map { UInt8(truncatingIfNeeded: language >> ($0 * 8)) }
+        return String(decoding: bytes.drop { $0 == 0 }, as: UTF8.self)
+    }
+
     /// The first two names of one locale ("iw" and "he", "zh-TW" and "zh-Hant_TW"); nil if there are none.
     package static func duplicates(in locales: [String]) -> (first: Int, second: Int)? {
         let tags = LocaleTable(locales).tags

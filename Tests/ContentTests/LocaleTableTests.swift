@@ -203,6 +203,16 @@ struct LocaleFallbackTests {
         #expect(LocaleTable.texts(nil, []) == [nil])
     }
 
+    @Test(
+        "reads the language of any locale that a device reports",
+        arguments: [
+            ("fr-CA", "fr"), ("FR_ca.UTF-8", "fr"), ("b+zh+Hant", "zh"), ("iw", "he"), ("yue-HK", "yue"), ("", nil),
+            ("-", nil), ("419", nil),
+        ] as [(String, String?)])
+    func language(locale: String, language: String?) {
+        #expect(LocaleTable.language(of: locale) == language)
+    }
+
     @Test("resolves for any set of locales: no two of them are broader than each other")
     func ends() {
         let tags = [
