@@ -146,6 +146,8 @@ struct QueryPlanTests {
         for (place, audience) in audiences.enumerated() {
             let message = world.newMessage(UInt64(place + 10), audience: audience)
             #expect(try await world.stores.messages.accept([message], now: dawn) == .accepted)
+            _ = try await world.stores.messages.count(
+                CountedMessage(app: world.app, audience: audience, kind: .alert), now: dawn)
         }
         var local = world.newMessage(30)
         local.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600)))

@@ -88,7 +88,7 @@ struct ClaimedPlan: Sendable {
 
     /// Finds the members of the next slice. In a costly audience it looks at as many ids as fit in the time of a usual
     /// slice, judged by the last slice (decision 0043).
-    private func find(
+    func find(
         idsMax sliceIDs: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
         guard isCostly else { return try await query(idsMax: sliceIDs).read(in: transaction) }

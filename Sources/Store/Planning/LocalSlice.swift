@@ -15,17 +15,10 @@ struct LocalSlice: Sendable {
     func cut(
         _ found: FoundMembers, membersMax: Int, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> SliceCut {
-        let query = Query(LocalHourSQL.instants) {
-            $0.int64("app", app)
-            $0.instant("hour", sending.hour.inUTC)
-            $0.int64Array("members", found.ids)
-        }
-        let answer = found.ids.isEmpty ? nil : try await transaction.run(query)
-        let zones = try answer?.map(ZoneRow.init) ?? []
         var instants: [Int64: WallInstant] = [:]  // lookup only
         instants.reserveCapacity(found.ids.count)
         var unknown = 0
-        for zone in zones {
+        for zone in try await zones(of: found.ids, in: transaction) {
             if zone.isUnknown { unknown += zone.members.count }
             guard let instant = sending.sends(at: zone.instant, acceptedAt: acceptedAt) else { continue }
             for member in zone.members { instants[member] = instant }
@@ -36,6 +29,26 @@ struct LocalSlice: Sendable {
         var cut = SliceCut(left, sentAt: left.ids.compactMap { instants[$0] }, parcelMembersMax: membersMax)
         cut.unknownZoneMembers = unknown
         return cut
+    }
+
+    /// The number of members for which the hour is past.
+    func passed(_ members: [Int64], in transaction: PostgresTransaction) async throws(PostgresError) -> Int {
+        let onTime = LocalSending(hour: sending.hour)
+        return try await zones(of: members, in: transaction).reduce(0) { passed, zone in
+            onTime.sends(at: zone.instant, acceptedAt: acceptedAt) == nil ? passed + zone.members.count : passed
+        }
+    }
+
+    private func zones(
+        of members: [Int64], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [ZoneRow] {
+        guard !members.isEmpty else { return [] }
+        let query = Query(LocalHourSQL.instants) {
+            $0.int64("app", app)
+            $0.instant("hour", sending.hour.inUTC)
+            $0.int64Array("members", members)
+        }
+        return try await transaction.run(query).map(ZoneRow.init)
     }
 }
 
