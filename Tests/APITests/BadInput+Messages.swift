@@ -23,6 +23,12 @@ extension BadInput {
         message(name, #"{"audience": \#(audience), "notification": {"body": "Noon"}}"#, code, at: pointer)
     }
 
+    private static func count(_ name: String, _ body: String, _ code: ProblemCode, at pointer: String? = nil)
+        -> BadInput
+    {
+        BadInput("a count with \(name)", "POST", tower + "/audience", body, code, at: pointer)
+    }
+
     static let messages: [BadInput] = [
         message("nothing", "{}", .missingMember, at: "/audience"),
         audience("an empty audience", "{}", .invalidValue, at: "/audience"),
@@ -122,6 +128,19 @@ extension BadInput {
             .payloadTooLarge, at: ""),
         broadcast("a provider of a later version", #""badge": 1, "hms": {}"#, .notSupported, at: "/hms"),
         broadcast("APNs' part in a string", #""badge": 1, "apns": "x""#, .wrongType, at: "/apns"),
+        count("nothing", "{}", .missingMember, at: "/audience"),
+        count("two audiences", #"{"audience": {"all": true, "users": ["ann"]}}"#, .invalidValue, at: "/audience"),
+        count("the text of a message", #"{"audience": {"all": true}, "badge": 1}"#, .unknownMember, at: "/badge"),
+        count(
+            "a misspelt option", #"{"audience": {"all": true}, "options": {"ttl": 1}}"#, .unknownMember,
+            at: "/options/ttl"),
+        count(
+            "a kind that the push type can't use",
+            #"{"audience": {"all": true, "kind": "alert"}, "options": {"push_type": "voip"}}"#, .notForPushType,
+            at: "/audience/kind"),
+        count(
+            "an hour long ago", #"{"audience": {"all": true}, "options": {"send_at": "2019-01-01T00:00:00Z"}}"#,
+            .invalidValue, at: "/options/send_at"),
         BadInput(
             "a message of an unknown app", "POST", "/v1/apps/nowhere/messages",
             #"{"audience": {"all": true}, "badge": 1}"#,

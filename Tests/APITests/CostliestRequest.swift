@@ -131,6 +131,7 @@ extension CostliestRequest {
         "consumeBadge": ["$", #"{"count":$}"#],
         "changeBadgeOfToken": ["$", #"{"token":$,"badge":1}"#],
         "sendMessage": places(ofMessage: ()),
+        "countAudience": ["$", #"{"audience":{"all":true},"options":$}"#] + audiences,
         "changeMessage": ["$", #"{"rate_per_second":$}"#],
         "submitCredential": [
             "$", #"{\#(apns),"topics":$}"#, #"{\#(apns),"kind":"certificate","pem":$}"#,
@@ -154,8 +155,11 @@ extension CostliestRequest {
     private static let apns = #""provider":"apns","environment":"production""#
     private static let keys = ["$", #"{"name":$,"scopes":["devices"]}"#, #"{"name":"x","scopes":$}"#]
 
+    private static let audiences = ["installations", "users", "filter", "tokens", "tags"].map {
+        #"{"audience":{"\#($0)":$}}"#
+    }
+
     private static func places(ofMessage: Void) -> [String] {
-        let audiences = ["installations", "users", "filter", "tokens", "tags"].map { #"{"audience":{"\#($0)":$}}"# }
         let input = ["data", "apns", "fcm", "options", "sound", "notification"].map {
             #"{"audience":{"users":["ann"]},"\#($0)":$}"#
         }
@@ -209,6 +213,8 @@ extension CostliestRequest {
                 #"{"audience":{"installations":\#(names(AudienceLimits.installationsMax, bytes: 96))},\#(message)}"#
             ),
             ("sendMessage", #"{"audience":{"tokens":\#(targets(AudienceLimits.tokensMax))},\#(message)}"#),
+            ("countAudience", #"{"audience":{"users":\#(names(AudienceLimits.usersMax, bytes: 96))}}"#),
+            ("countAudience", #"{"audience":{"tokens":\#(targets(AudienceLimits.tokensMax))}}"#),
             ("lookUpDevices", #"{"tokens":\#(names(1_000, bytes: 1_000))}"#),
             ("registerDevice", #"{\#(registration),"attributes":\#(attributes(.members, 8_000)),"tags":\#(tags)}"#),
             ("patchDevice", #"{"attributes":\#(attributes(.members, 8_000)),"tags_add":\#(tags)}"#),

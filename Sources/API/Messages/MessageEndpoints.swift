@@ -13,6 +13,9 @@ extension Endpoint {
             body: .json, announcing: .messageAnswered
         ) { try await $0.messages.send($1) },
         Endpoint(
+            "countAudience", .post, "/v1/apps/{app}/audience", .scopes(senders), body: .json, isRead: true
+        ) { try await $0.messages.countAudience($1) },
+        Endpoint(
             "listMessages", .get, "/v1/apps/{app}/messages", .scopes(senders), query: ["state", "cursor", "limit"]
         ) { try await $0.messages.list($1) },
         Endpoint("readMessage", .get, "/v1/apps/{app}/messages/{message}", .scopes(senders)) {

@@ -17,8 +17,7 @@ struct MessageHandlers: Sendable {
 
     func send(_ call: Call) async throws(Problem) -> Answer {
         let request = try MessageRequest.read(call.body)
-        let scope: APIScope = request.audience.selection.isBroadcast ? .broadcast : .messages
-        guard call.caller.has(scope) else { throw .missingScope([scope]) }
+        try checkScope(of: request.audience, call)
         let app = try await apps.app(of: call)
         let claim = call.idempotencyClaim
         let reply: MessageIntake.Reply
@@ -55,8 +54,13 @@ struct MessageHandlers: Sendable {
         }
     }
 
+    func checkScope(of audience: Audience, _ call: Call) throws(Problem) {
+        let scope: APIScope = audience.selection.isBroadcast ? .broadcast : .messages
+        guard call.caller.has(scope) else { throw .missingScope([scope]) }
+    }
+
     /// Fixes the cutoffs of a stale audience when the message is accepted.
-    private func audience(_ asked: Audience, in app: AppRecord) -> Audience {
+    func audience(_ asked: Audience, in app: AppRecord) -> Audience {
         guard case .stale = asked.selection else { return asked }
         var audience = asked
         audience.selection = .stale(app.settings.stale.staleCutoffs(now: clock()))

@@ -64,7 +64,7 @@ package struct MessageRequest: Equatable, Sendable {
     }
 
     /// Refuses a kind that the push type can't reach: the provider would refuse its tokens one by one.
-    private static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
+    static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
         let kinds = PushProviders.tokenKinds(of: type)
         guard let kind = audience.kind, let usual = kinds.first, !kinds.contains(kind) else { return }
         throw Problem(
@@ -151,7 +151,7 @@ package struct MessageRequest: Equatable, Sendable {
         return members
     }
 
-    private static func readOptions(
+    static func readOptions(
         _ message: inout EnvelopeReader
     ) throws(Problem) -> (MessageOptions, sendAt: SendHour?, ratePerSecond: Int32?) {
         guard var reader = try message.object("options") else { return (MessageOptions(), nil, nil) }
