@@ -165,7 +165,7 @@ struct AccessTokenRefresherTests {
         while service.freshen(arrived: {}) == .fetching { await Task.yield() }
         #expect(service.freshen(arrived: {}) == .refused)
         #expect(service.current == nil && endpoint.count == 1)
-        #expect(service.trouble == "invalid_grant", "the reason is Google's word")
+        #expect(service.trouble == "invalid_grant: Invalid JWT Signature", "the reason is Google's word")
     }
 
     @Test("offers no token if the endpoint is unreachable")

@@ -53,19 +53,28 @@ struct TokenAnswerTests {
         "refuses the account for a reason that needs a person",
         arguments: [
             (
-                400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#, "invalid_grant",
-                .credential
+                400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#,
+                "invalid_grant: Invalid JWT Signature", .credential
             ),
             (
                 400, #"{"error":"invalid_grant","error_description":"Invalid grant: account not found"}"#,
-                "invalid_grant", .credential
+                "invalid_grant: Invalid grant: account not found", .credential
             ),
             (
                 400,
                 #"{"error":"invalid_grant","error_description":"Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim."}"#,
-                "invalid_grant", .clock
+                "invalid_grant: Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
+                    + "timeframe. Check your iat and exp values in the JWT claim",
+                .clock
             ),
-            (401, #"{"error":"invalid_client","error_description":"iat timeframe"}"#, "invalid_client", .credential),
+            (
+                401, #"{"error":"invalid_client","error_description":"iat timeframe"}"#,
+                "invalid_client: iat timeframe", .credential
+            ),
+            (
+                400, #"{"error":"invalid_grant","error_description":"bad eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}"#,
+                "invalid_grant", .credential
+            ),
             (401, #"{"error":"unauthorized_client"}"#, "unauthorized_client", .credential),
             (403, #"{"error":"access_denied"}"#, "access_denied", .credential),
             (400, #"{"error":"invalid_scope"}"#, "invalid_scope", .ourRequest),

@@ -108,7 +108,7 @@ extension Journeys {
                 try await eventually("the account to name the cause") {
                     let shown = try await world.command(["messages", "show", message], gateway).printed
                     return shown.contains("1 push waits: the credential for fcm production gets no token since ")
-                        && shown.contains("(invalid_grant)")
+                        && shown.contains("(invalid_grant: ")
                 }
                 let ill = try await world.doctor()
                 #expect(ill.code == 1 && ill.printed.contains("gets no token since "), "\(ill.printed)")

@@ -75,8 +75,9 @@ package enum FCMTokenAnswer {
 
     /// Returns nil if the reason is a passing one.
     private static func refused(_ status: Int, _ members: JSONObject) -> AccessTokenAnswer? {
-        let reason = reason(status, members)
-        switch reason {
+        let code = reason(status, members)
+        let reason = words(members).map { "\(code): \($0)" } ?? code
+        switch code {
         case "temporarily_unavailable", "server_error", "internal_failure", "rate_limit_exceeded", "slow_down":
             return nil
         // The key or the account is gone, the signature is wrong, or the assertion's times are not Google's. In the
@@ -90,6 +91,18 @@ package enum FCMTokenAnswer {
         // invalid_client, unauthorized_client, access_denied, deleted_client, and any new reason of Google's.
         default: return .refused(reason: reason, alarm: .credential)
         }
+    }
+
+    /// Returns Google's sentence about its code, such as "Invalid JWT Signature"; nil: it has none, or one with a word
+    /// that might be a part of the assertion.
+    private static func words(_ members: JSONObject) -> String? {
+        let (sentenceBytesMax, wordBytesMax) = (160, 24)
+        guard let sentence = members["error_description"]?.string, (1...sentenceBytesMax).contains(sentence.utf8.count),
+            sentence.utf8.split(separator: UInt8(ascii: " ")).allSatisfy({ word in
+                word.count <= wordBytesMax && word.allSatisfy(\.isVisible)
+            })
+        else { return nil }
+        return sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
     }
 
     /// Returns OAuth's error code if it looks like one. Anything else might echo the assertion.
