@@ -2,6 +2,7 @@ import Basis
 import Calendar
 import Foundation
 import JSON
+import Model
 import Reactor
 
 package struct ProgressText {
@@ -124,7 +125,9 @@ package struct ProgressText {
 
     /// The whole progress on one line, for output that is read line by line.
     package var line: String {
-        let waiting = (progress?["waiting"]?.array ?? []).map { $0.count("pushes") }.sum
+        let ready = PushWait.Cause.allCases.filter(\.isReady).map(\.name)
+        let waits = (progress?["waiting"]?.array ?? []).filter { !ready.contains($0.shown("for")) }
+        let waiting = waits.map { $0.count("pushes") }.sum
         return
             ([message.shown("state"), count] + (estimate.map { [$0] } ?? [])
             + (waiting > 0 ? ["\(waiting) waiting"] : []))

@@ -22,7 +22,8 @@ package enum WaitText {
         var merged: [JSONValue] = []
         for wait in waits {
             let cause = wait.shown("for")
-            guard cause == "resume" || cause == "cancellation", var first = places[cause].map({ merged[$0] })?.object
+            guard ["resume", "cancellation", "rate"].contains(cause),
+                var first = places[cause].map({ merged[$0] })?.object
             else {
                 places[cause] = places[cause] ?? merged.count
                 merged.append(wait)
@@ -54,6 +55,10 @@ package enum WaitText {
         // The message's own lines show its hour.
         case "hour": return []
         case "predecessor": return ["the message waits until the pushes of another one have been tried\(reason)"]
+        // The account shows them as the next ones.
+        case "turn": return []
+        case "rate": return ["\(what) for the message's rate"]
+        case "planning" where wait.object?["until"]?.isNull ?? true: return []
         case "planning":
             return [
                 "the audience can't be found; it is tried again at \(wait.shown("until"))",
@@ -148,7 +153,7 @@ extension WaitText {
             case .newerProgram:
                 why = "a newer version of the gateway wrote them\(start)"
                 remedy = "run that version: the one that was asked can't send them"
-            case .onHold, .later: return nil
+            case .onHold, .later, .rate, .turn: return nil
             }
         }
 

@@ -71,6 +71,7 @@ struct ProgressAnswerTests {
         }
         let before = MessageID(UniversalID(high: 2, low: 3))
         #expect(try waits(.predecessor(before)) == ["predecessor", .null, .string(before.value.text)])
+        #expect(try waits(.queued) == ["planning", .null, .null])
         #expect(
             try waits(.setAside(until: noon + .seconds(1))) == ["planning", "2026-12-01T12:00:01.000Z", .null])
     }

@@ -25,4 +25,17 @@ struct WaitTextTests {
             ])
         #expect(WaitText.lines(of: ["id": "m"], app: "garden").isEmpty)
     }
+
+    @Test("differs from pushes that are next, and from an audience that is being found")
+    func turns() throws {
+        func lines(_ waits: String) throws -> [String] {
+            let message = #"{"id":"m","progress":{"waiting":[\#(waits)]}}"#
+            return WaitText.lines(of: try JSONReader.read(Array(message.utf8)), app: "garden")
+        }
+        let place = #""provider":"apns","environment":"sandbox","topic":"","since":"2026-12-01T12:00:00.000Z""#
+        #expect(try lines(#"{"for":"turn","pushes":5,\#(place)}"#).isEmpty)
+        #expect(try lines(#"{"for":"planning","pushes":null,"until":null}"#).isEmpty)
+        let rated = #"{"for":"rate","pushes":5,\#(place)}"#
+        #expect(try lines(rated + "," + rated) == ["10 pushes wait for the message's rate"])
+    }
 }

@@ -28,7 +28,7 @@ struct ProgressTests {
                 later.waits == [
                     PushWait(
                         cause: .later, provider: .apns, environment: .production, topic: StoreWorld.topic, pushes: 1,
-                        until: dawn + .seconds(30), reason: "provider_busy")
+                        since: dawn, until: dawn + .seconds(30), reason: "provider_busy")
                 ])
             #expect(later.lastDue == dawn + .seconds(30))
             #expect(try await world.checkedProgress(at: dawn + .seconds(29)).waits.count == 1)

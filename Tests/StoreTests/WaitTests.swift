@@ -65,6 +65,40 @@ struct WaitTests {
         }
     }
 
+    @Test("began with the first of several attempts in a row that ended in the same way")
+    func inARow() async throws {
+        try await waiting { world, _ in
+            func fail(_ cause: WaitCause, at now: WallInstant) async throws {
+                let parcel = try #require(try await world.lease(at: now))
+                let failed = Remainder(
+                    route: parcel.route, dueAfter: .seconds(10), attempt: parcel.attempt + 1, lapses: 0,
+                    retrySpent: .zero, answerLost: false, cause: cause, members: parcel.members.map(\.registration))
+                try await world.settle(parcel.settling([], remainders: [failed]), at: now)
+            }
+            var begun = dawn
+            for (number, cause) in [WaitCause.providerBusy, .providerBusy, .answerLost].enumerated() {
+                let now = dawn + .seconds(10 * number)
+                if cause == .answerLost { begun = now }
+                try await fail(cause, at: now)
+                let until = now + .seconds(10)
+                #expect(
+                    try await world.checkedProgress(at: now).waits == [
+                        wait(.later, since: begun, until: until, cause.rawValue)
+                    ])
+            }
+        }
+    }
+
+    @Test("can be the message's rate, or pushes before them, if nothing else is in the way")
+    func queued() async throws {
+        try await waiting { world, _ in
+            #expect(try await world.checkedProgress().queued == [wait(.turn, since: dawn)])
+            _ = try await world.stores.messages.control(
+                .rate(1), app: world.app, id: StoreWorld.message(1), now: dawn)
+            #expect(try await world.checkedProgress().queued == [wait(.rate, since: dawn)])
+        }
+    }
+
     @Test("concerns no other route of the lane if it is about a single one")
     func otherRoute() async throws {
         try await waiting { world, credential in
@@ -141,13 +175,13 @@ struct WaitTests {
             try await world.register(1...2)
             let messages = [world.newMessage(1), world.newMessage(2)]
             #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)
-            #expect(try await world.progress(1, at: dawn).planWait == nil)
+            #expect(try await world.progress(1, at: dawn).planWait == .queued)
             #expect(try await world.progress(2, at: dawn).planWait == .predecessor(messages[0].id))
             _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: dawn)
             #expect(try await world.progress(2, at: dawn).planWait == .predecessor(messages[0].id))
             let parcel = try #require(try await world.lease(formats: [1, 2]))
             try await world.settle(parcel.settlingAll())
-            #expect(try await world.progress(2, at: dawn).planWait == nil)
+            #expect(try await world.progress(2, at: dawn).planWait == .queued)
         }
     }
 
@@ -166,7 +200,7 @@ struct WaitTests {
                 return #expect(Bool(false), "the wait is silent")
             }
             #expect(until > dawn)
-            #expect(try await world.progress(at: until).planWait == nil)
+            #expect(try await world.progress(at: until).planWait == .queued)
         }
     }
 }

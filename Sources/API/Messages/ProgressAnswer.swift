@@ -42,14 +42,17 @@ enum ProgressAnswer {
         let isCancelled = progress.account.state == .cancelled
         writer.name("waiting")
         writer.beginArray()
-        if let hour = progress.hourAhead { writer.object { writeWait(of: "hour", until: hour, to: &$0) } }
-        if progress.isHeldWhole { writer.object { writeWait(of: "resume", until: nil, to: &$0) } }
+        let (acceptedAt, dueAt) = (progress.account.acceptedAt, progress.account.sendAt)
+        if let hour = progress.hourAhead { writeWait(of: "hour", since: acceptedAt, until: hour, to: &writer) }
+        if progress.isHeldWhole { writeWait(of: "resume", since: progress.stoppedAt, to: &writer) }
+        let since = max(acceptedAt, dueAt ?? acceptedAt)
         switch progress.planWait {
-        case .predecessor(let id): writer.object { writeWait(of: "predecessor", until: nil, id.value.text, to: &$0) }
-        case .setAside(let until): writer.object { writeWait(of: "planning", until: until, to: &$0) }
+        case .predecessor(let id): writeWait(of: "predecessor", since: since, reason: id.value.text, to: &writer)
+        case .setAside(let until): writeWait(of: "planning", since: since, until: until, to: &writer)
+        case .queued: writeWait(of: "planning", since: since, to: &writer)
         case nil: break
         }
-        for wait in progress.waits.prefix(waitsMax) {
+        for wait in (progress.waits + progress.queued).prefix(waitsMax) {
             writer.object {
                 $0.member("for", isCancelled && wait.cause == .onHold ? "cancellation" : wait.cause.name)
                 write(wait, to: &$0)
@@ -61,13 +64,18 @@ enum ProgressAnswer {
         writer.endArray()
     }
 
+    /// Writes what keeps the whole message. The number of its pushes is not known yet.
     private static func writeWait(
-        of cause: String, until: WallInstant?, _ reason: String? = nil, to writer: inout JSONWriter
+        of cause: String, since: WallInstant?, until: WallInstant? = nil, reason: String? = nil,
+        to writer: inout JSONWriter
     ) {
-        writer.member("for", cause)
-        for name in ["provider", "environment", "topic", "pushes", "since"] { writer.optional(name, nil) }
-        writer.optionalTime("until", until)
-        writer.optional("reason", reason)
+        writer.object { writer in
+            writer.member("for", cause)
+            for name in ["provider", "environment", "topic", "pushes"] { writer.optional(name, nil) }
+            writer.optionalTime("since", since)
+            writer.optionalTime("until", until)
+            writer.optional("reason", reason)
+        }
     }
 
     /// Writes the waits on which someone has to act, with the names that this member had first.

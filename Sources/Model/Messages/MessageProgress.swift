@@ -9,31 +9,39 @@ package struct MessageProgress: Equatable, Sendable {
     package let providers: [ProviderProgress]
     /// The waits, the largest first.
     package let waits: [PushWait]
+    /// The pushes that can be sent, by what they wait for: their message's rate, or pushes before them.
+    package let queued: [PushWait]
     /// The latest due time among all `waits` that are due later.
     package let lastDue: WallInstant?
     /// The share of the app's ids that planners have scanned, 0 to 1. nil: known already, or not found by scanning.
     package let scanned: Double?
-    /// Why planners do not cut the message's audience now; nil: they do, or it has none to cut.
+    /// Why the message's audience is not cut to its end; nil: it is.
     package let planWait: PlanWait?
+    /// The time of the pause or cancellation; nil: the message is not stopped, or all its pushes have ended.
+    package let stoppedAt: WallInstant?
 
     package enum PlanWait: Equatable, Sendable {
         /// The message follows another one, whose pushes have not all had their first attempt.
         case predecessor(MessageID)
+        /// Planners cut it slice by slice, in turn with others.
+        case queued
         /// The audience could not be cut, for a reason that the log has.
         case setAside(until: WallInstant)
     }
 
     package init(
         account: MessageAccount, at: WallInstant, providers: [ProviderProgress], waits: [PushWait],
-        lastDue: WallInstant? = nil, scanned: Double? = nil, planWait: PlanWait? = nil
+        queued: [PushWait] = [], lastDue: WallInstant? = nil, scanned: Double? = nil, planWait: PlanWait? = nil,
+        stoppedAt: WallInstant? = nil
     ) {
         (self.account, self.at, self.providers) = (account, at, providers)
-        (self.waits, self.lastDue, self.scanned, self.planWait) = (waits, lastDue, scanned, planWait)
+        (self.waits, self.queued, self.lastDue, self.scanned) = (waits, queued, lastDue, scanned)
+        (self.planWait, self.stoppedAt) = (planWait, stoppedAt)
     }
 
     /// Whether a later query would show no more than elapsed time.
     package func isSame(as other: MessageProgress) -> Bool {
-        account == other.account && waits == other.waits && planWait == other.planWait
+        account == other.account && waits == other.waits && queued == other.queued && planWait == other.planWait
             && providers.count == other.providers.count
             && zip(providers, other.providers).allSatisfy { $0.withoutPace == $1.withoutPace }
     }
@@ -136,6 +144,10 @@ package struct PushWait: Equatable, Sendable {
         case topicMissing = 12
         /// The process that was asked does not know the format of the pushes: a newer program wrote them.
         case newerProgram = 13
+        /// The pushes can be sent, as fast as their message's rate allows.
+        case rate = 14
+        /// The pushes can be sent, and wait behind others.
+        case turn = 15
 
         /// The name in the API.
         package var name: String {
@@ -151,8 +163,13 @@ package struct PushWait: Equatable, Sendable {
             case .topicRefused: "topic_refused"
             case .topicMissing: "topic_missing"
             case .newerProgram: "newer_program"
+            case .rate: "rate"
+            case .turn: "turn"
             }
         }
+
+        /// Whether nothing is in the way of the pushes but other pushes: they count as ready.
+        package var isReady: Bool { self == .rate || self == .turn }
 
         /// The causes that the processes find out, and report while they last.
         package static let reported: [Cause] = [
@@ -166,7 +183,7 @@ package struct PushWait: Equatable, Sendable {
     /// The topic; empty means the credential's only topic.
     package let topic: String
     package let pushes: Int64
-    /// Since when the cause keeps pushes; nil: unknown, or they are due later.
+    /// Since when the cause keeps pushes; nil: unknown.
     package let since: WallInstant?
     package let until: WallInstant?
     /// The provider's word where it gave one; nil: the cause says it all.

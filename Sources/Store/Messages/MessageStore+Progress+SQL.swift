@@ -15,7 +15,8 @@ enum ProgressSQL {
     // not known here.
     private static let groups = """
         SELECT p.route_id, s.service, s.suffix, p.state, \(isLater) AS is_later,
-            CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
+            CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, min(p.waits_since) AS waits_since,
+            sum(p.pending)::bigint AS pushes,
             min(p.due_at) AS first_due, max(p.due_at) AS last_due,
             bool_or(p.state = \(ParcelState.leased.sql)) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
         FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (service, suffix)
@@ -23,8 +24,8 @@ enum ProgressSQL {
         WHERE p.message_id = m.id GROUP BY p.route_id, s.service, s.suffix, p.state, is_later, waits_for
         """
 
-    /// The causes of pushes that don't wait, beside those of `PushWait.Cause`.
-    static let (sending, ready): (Int16, Int16) = (1, 2)
+    /// The cause of pushes that are being sent, beside those of `PushWait.Cause`.
+    static let sending: Int16 = 1
 
     // The waits after an attempt that an outage explains.
     private static let explained = [
@@ -45,7 +46,8 @@ enum ProgressSQL {
                 AND (NOT w.is_later OR w.waits_for IN (\(explained)))
                 THEN outage.cause
             WHEN w.is_later THEN \(PushWait.Cause.later.sql)
-            ELSE \(ready) END
+            WHEN m.rate_per_second IS NOT NULL THEN \(PushWait.Cause.rate.sql)
+            ELSE \(PushWait.Cause.turn.sql) END
         """
 
     // Since when no credential covers pushes: since they are due, or since the last one that did was retired.
@@ -58,7 +60,7 @@ enum ProgressSQL {
 
     private static let found = """
         SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due,
-            \(cause) AS cause, w.waits_for, b.reason AS refusal, b.blocked_at, outage.reason AS fault,
+            \(cause) AS cause, w.waits_for, w.waits_since, b.reason AS refusal, b.blocked_at, outage.reason AS fault,
             outage.since AS outage_since, \(uncovered) AS uncovered_since, w.first_due, outage.open_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
         \(WaitSQL.credential(now: ":now"))
@@ -76,7 +78,8 @@ enum ProgressSQL {
                 THEN (SELECT stopped_at FROM stops WHERE message_id = m.id)
             WHEN cause = \(PushWait.Cause.credential.sql) THEN uncovered_since
             WHEN cause = \(PushWait.Cause.credentialRefused.sql) THEN blocked_at
-            WHEN cause = \(PushWait.Cause.newerProgram.sql) THEN first_due
+            WHEN cause = \(PushWait.Cause.later.sql) THEN coalesce(waits_since, m.due_at, m.accepted_at)
+            WHEN cause IN (\([PushWait.Cause.newerProgram, .rate, .turn].sql)) THEN least(first_due, clock.now)
             WHEN cause IN (\(reported)) THEN outage_since END AS since
         """
 
@@ -133,13 +136,14 @@ enum ProgressSQL {
         ) AS walk ON true
         """
 
-    // Why the message's plan waits: for its predecessor, or because it was set aside. The columns are null if it does
-    // not.
+    // Why the message's plan waits: for its predecessor, or because it was set aside. The columns are null without a
+    // plan.
     private static let planWait = """
         LEFT JOIN LATERAL (
             SELECT CASE WHEN after_message IS NOT NULL AND NOT (\(PlanSQL.isFollowable)) THEN after_message END
                     AS predecessor,
-                CASE WHEN planned_at > clock.now + interval '1 second' THEN planned_at END AS set_aside_until
+                CASE WHEN planned_at > clock.now + interval '1 second' THEN planned_at END AS set_aside_until,
+                true AS is_queued
             FROM plans WHERE plans.message_id = m.id
         ) AS plan_wait ON true
         """
@@ -161,7 +165,8 @@ enum ProgressSQL {
         SELECT \(MessageSQL.wholeColumns), clock.now,
             \(MessageSQL.each(openColumns) { "open.\($0)" }), \(MessageSQL.each(reasonColumns) { "why.\($0)" }),
             \(MessageSQL.each(paceColumns) { "pace.\($0)" }), walk.walked, walk.whole,
-            plan_wait.predecessor, plan_wait.set_aside_until
+            plan_wait.predecessor, plan_wait.set_aside_until, plan_wait.is_queued,
+            (SELECT stopped_at FROM stops WHERE message_id = m.id)
         FROM messages m CROSS JOIN (SELECT coalesce(:now, now()) AS now) AS clock
             \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(scan) \(planWait)
         WHERE m.app_id = :app AND m.id = :message

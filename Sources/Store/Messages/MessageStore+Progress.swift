@@ -26,11 +26,12 @@ private struct ProgressRow {
     private let paces: [(provider: Provider, pace: Pace?)]
     private let scanned: Double?
     private let planWait: MessageProgress.PlanWait?
+    private let stoppedAt: WallInstant?
 
     /// Open pushes of one route with the same cause and reason.
     private struct Group {
         let provider: Provider
-        /// `ProgressSQL.sending`, `ready`, or a `PushWait.Cause`.
+        /// `ProgressSQL.sending` or a `PushWait.Cause`.
         let cause: Int16
         let lastDue: WallInstant
         let wait: PushWait?
@@ -53,8 +54,11 @@ private struct ProgressRow {
         let (scanned, whole) = (try row.int64OrNil(), try row.int64OrNil() ?? 0)
         self.scanned = whole > 0 ? scanned.map { min(1, max(0, Double($0) / Double(whole))) } : nil
         let (predecessor, setAsideUntil) = (try row.uuidOrNil(), try row.instantOrNil())
+        let isQueued = try row.boolOrNil() ?? false
         planWait =
             setAsideUntil.map { .setAside(until: $0) } ?? predecessor.map { .predecessor(MessageID($0)) }
+            ?? (isQueued ? .queued : nil)
+        stoppedAt = try row.instantOrNil()
     }
 
     var progress: MessageProgress {
@@ -63,18 +67,21 @@ private struct ProgressRow {
             let why = reasons.filter { $0.provider == part.provider }
             func pushes(_ fits: (Group) -> Bool) -> Int64 { own.filter(fits).reduce(0) { $0 + $1.pushes } }
             let sending = pushes { $0.cause == ProgressSQL.sending }
-            let ready = pushes { $0.cause == ProgressSQL.ready }
+            let ready = pushes { $0.wait?.cause.isReady ?? false }
             return ProviderProgress(
-                provider: part.provider, sending: sending, ready: ready, waiting: pushes { $0.wait != nil },
+                provider: part.provider, sending: sending, ready: ready,
+                waiting: pushes { $0.wait.map { !$0.cause.isReady } ?? false },
                 reasons: why.map(\.total),
                 otherReasons: (why.first?.whole ?? 0) - why.reduce(0) { $0 + $1.total.count },
                 // There is no pace if all pushes wait.
                 pace: sending + ready == 0 ? nil : paces.first { $0.provider == part.provider }?.pace)
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
+        let waits = groups.compactMap(\.wait)
         return MessageProgress(
-            account: account, at: now, providers: providers, waits: groups.compactMap(\.wait), lastDue: later.max(),
-            scanned: scanned, planWait: planWait)
+            account: account, at: now, providers: providers, waits: waits.filter { !$0.cause.isReady },
+            queued: waits.filter(\.cause.isReady), lastDue: later.max(), scanned: scanned, planWait: planWait,
+            stoppedAt: stoppedAt)
     }
 
     private static func until(_ cause: PushWait.Cause, _ first: WallInstant, _ now: WallInstant) -> WallInstant? {
@@ -83,7 +90,7 @@ private struct ProgressRow {
         // While the circuit breaker is half-open, the end is not known.
         case .throttled: first > now ? first : nil
         case .onHold, .credential, .credentialRefused, .unreachable, .token, .credentialUnusable, .topicRefused,
-            .topicMissing, .newerProgram:
+            .topicMissing, .newerProgram, .rate, .turn:
             nil
         }
     }

@@ -25,7 +25,7 @@ enum SettleSQL {
 
     private static let settled = """
         input.place, input.turn, p.message_id, p.app_id, p.route_id, p.origin_route_id, p.format,
-                p.service, p.priority, p.badge_marked, p.expires_at, input.answered, input.suspected,
+                p.service, p.priority, p.badge_marked, p.waits_for, p.waits_since, p.expires_at, input.answered, input.suspected,
                 \(counts.map { "input.\($0)" }.joined(separator: " + ")) AS ended_now
         """
 
@@ -57,7 +57,7 @@ enum SettleSQL {
 
     private static let columns = """
         place, turn, message_id, app_id, route_id, origin_route_id, format, service, priority,
-                badge_marked, expires_at, answered, suspected, ended_now
+                badge_marked, waits_for, waits_since, expires_at, answered, suspected, ended_now
         """
 
     // The order is that in which the settlements were handed in: for remainders of one hour, that is the order of their
@@ -66,12 +66,13 @@ enum SettleSQL {
         created AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
-                origin_route_id, origin_generation, origin_reason, origin_until, origin_as_of, state)
+                waits_since, origin_route_id, origin_generation, origin_reason, origin_until, origin_as_of, state)
             SELECT mine.message_id, mine.app_id, remainder.route_id, mine.format, mine.service, mine.priority,
                 remainder.attempt, remainder.lapses, remainder.retry_spent, remainder.is_counted AND mine.badge_marked,
                 remainder.answer_lost,
                 coalesce(remainder.due_at, \(now) + remainder.due_after * interval '1 microsecond'), mine.expires_at,
                 remainder.members, remainder.count, remainder.count, remainder.waits_for,
+                CASE WHEN mine.waits_for = remainder.waits_for THEN mine.waits_since ELSE \(now) END,
                 remainder.origin_route_id, remainder.origin_generation, remainder.origin_reason, remainder.origin_until,
                 remainder.origin_as_of, \(ControlSQL.initialState(
                     of: "mine.message_id", lapses: "remainder.lapses", origin: "remainder.origin_route_id"))
