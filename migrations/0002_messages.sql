@@ -199,6 +199,8 @@ CREATE TABLE message_reasons (
     state      smallint NOT NULL CHECK (state BETWEEN 1 AND 7), -- a terminal state
     reason     text     NOT NULL,
     count      bigint   NOT NULL CHECK (count > 0),
+    -- The field that the provider named first, and why; no token and no value. null: it named none.
+    detail     text     CHECK (octet_length(detail) <= 200),
     PRIMARY KEY (message_id, state, reason)
 ) WITH (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,

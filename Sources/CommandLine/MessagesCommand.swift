@@ -84,7 +84,7 @@ package struct MessagesCommand: AsyncParsableCommand {
             return failures.output(
                 [
                     "INSTALLATION": "installation", "KIND": "kind", "PROVIDER": "provider", "OUTCOME": "state",
-                    "REASON": "reason", "ATTEMPTS": "attempts", "AT": "at",
+                    "REASON": "reason", "ATTEMPTS": "attempts", "AT": "at", "DETAIL": "detail",
                 ],
                 ifEmpty: isFiltered ? "No push matches." : "No failures: every push that has ended was accepted.")
         }

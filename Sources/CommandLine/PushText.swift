@@ -43,6 +43,8 @@ package struct PushText {
     }
 
     private static func reason(_ push: JSONValue) -> String {
-        push.object?["reason"]?.string.map { ": \(TerminalText.clean($0))" } ?? ""
+        guard let reason = push.object?["reason"]?.string else { return "" }
+        let detail = push.object?["detail"]?.string.map { " (\(TerminalText.clean($0)))" } ?? ""
+        return ": \(TerminalText.clean(reason))\(detail)"
     }
 }

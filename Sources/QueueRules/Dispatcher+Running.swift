@@ -7,6 +7,7 @@ extension Dispatcher {
         let open = runs[place].run.openCount
         for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
         for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
+        if let complaint = lease.complaint { runs[place].run.note(complaint) }
         let returned = open - runs[place].run.openCount
         noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
         if runs[place].ratePerSecond != nil {

@@ -150,12 +150,14 @@ package struct AnsweredLease: Equatable, Sendable {
     package let isFromProvider: Bool
     /// All its pushes have streams by now, or are answered. Set only for messages that have a rate.
     package let isSent: Bool
+    /// The provider's complaint about the message; nil: it named nothing.
+    package let complaint: MessageComplaint?
     package init(
         _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isFromProvider: Bool = true,
-        isSent: Bool = false
+        isSent: Bool = false, complaint: MessageComplaint? = nil
     ) {
         (self.name, self.accepted, self.others, self.isFromProvider) = (name, accepted, others, isFromProvider)
-        self.isSent = isSent
+        (self.isSent, self.complaint) = (isSent, complaint)
     }
 }
 

@@ -176,18 +176,25 @@ package struct Settlement: Equatable, Sendable {
     package let history: [HistoryEntry]
     /// Members whose push ended and was surely not shown, although their badges were incremented for it.
     package let takenBack: [RegistrationID]
+    /// The provider's complaint about the message, which explains one of the reasons; nil: it named nothing.
+    package let complaint: MessageComplaint?
 
     package init(
         parcel: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32,
         terminalCounts: [TerminalCount], settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int,
         sample: AnswerSample = AnswerSample(),
-        history: [HistoryEntry] = [], takenBack: [RegistrationID] = []
+        history: [HistoryEntry] = [], takenBack: [RegistrationID] = [], complaint: MessageComplaint? = nil
     ) {
         (self.parcel, self.message, self.route) = (parcel, message, route)
         (self.epoch, self.settles) = (epoch, settles)
         (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)
         (self.pendingAfter, self.sample, self.history) = (pendingAfter, sample, history)
-        self.takenBack = takenBack
+        (self.takenBack, self.complaint) = (takenBack, complaint)
+    }
+
+    /// What the provider said behind a reason; nil: nothing.
+    package func detail(of status: TerminalStatus) -> String? {
+        complaint.flatMap { $0.terminalStatus == status ? $0.text : nil }
     }
 }
 

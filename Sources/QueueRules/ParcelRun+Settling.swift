@@ -35,7 +35,8 @@ extension ParcelRun {
             parcel: parcel.id, message: parcel.message, route: parcel.route, epoch: parcel.epoch, settles: settles,
             terminalCounts: terminalCounts.inOrder(), settledBits: settledBits, remainders: goingOn,
             pendingAfter: openCount, sample: sample,
-            history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) }, takenBack: takenBack)
+            history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) }, takenBack: takenBack,
+            complaint: complaint)
         let pending = PendingSettle(
             settlement: settlement, verdicts: verdicts, app: parcel.app,
             isSmall: parcel.memberCount <= SettleQueue.membersMax)

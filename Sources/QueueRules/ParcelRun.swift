@@ -33,6 +33,8 @@ package struct ParcelRun: Equatable, Sendable {
     var takenBack: [RegistrationID] = []
     var verdicts: [GuardedVerdict] = []
     var sample = AnswerSample()
+    /// The first complaint of the provider about the message; nil: there is none.
+    private(set) var complaint: MessageComplaint?
     var settledBits: [UInt8]
     var settles: Int32
     /// True if anything changed since the last settlement was taken.
@@ -54,6 +56,9 @@ package struct ParcelRun: Equatable, Sendable {
         }
         sortByStatus()
     }
+
+    /// Keeps the first complaint: all pushes of a message are wrong in the same way.
+    package mutating func note(_ complaint: MessageComplaint) { self.complaint = self.complaint ?? complaint }
 
     /// The positions to hand to the lane; empties with the call.
     package mutating func takeMembersToSend() -> [Int32] {

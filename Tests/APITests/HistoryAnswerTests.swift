@@ -46,6 +46,20 @@ struct HistoryAnswerTests {
                 + #"{"installation":null,"token":"…1e1f","kind":"alert","provider":"apns",\#(remaining)],"next":null}"#)
     }
 
+    @Test("adds what the provider said about a reason, if it named anything")
+    func detail() throws {
+        let status = TerminalStatus(.rejected, "INVALID_ARGUMENT")
+        let detail = "message: unknown name content_available"
+        let failure = PushFailure(
+            installation: "phone", kind: .alert, provider: .fcm, terminalStatus: status, detail: detail, at: noon,
+            attempts: 1)
+        let member = #""reason":"INVALID_ARGUMENT","detail":"\#(detail)""#
+        #expect(Self.text(HistoryAnswer.page([failure], next: nil)).contains(member))
+        let step = PushStep(
+            at: noon, parcel: ParcelID(7), leg: leg, attempts: 1, event: .ended(status), detail: detail)
+        #expect(pushHistory(.ended(status), [step]).contains(member))
+    }
+
     @Test("omits parcel and route for an installation that was never registered")
     func unknownInstallation() {
         let terminalStatus = TerminalStatus(.rejected, "unknown_device")

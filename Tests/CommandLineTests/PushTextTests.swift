@@ -39,6 +39,9 @@ struct PushTextTests {
             try first(
                 #""state":"waiting","reason":"ServiceUnavailable","provider":"fcm","environment":"production","topic":"","due_at":"12:01:00Z""#
             ) == "p (alert)  waiting at fcm (production): ServiceUnavailable, next attempt at 12:01:00Z")
+        #expect(
+            try first(#""state":"rejected","reason":"INVALID_ARGUMENT","detail":"message.data""#)
+                == "p (alert)  rejected: INVALID_ARGUMENT (message.data)")
         #expect(try first(#""state":"rejected","reason":"a\u000ab""#) == #"p (alert)  rejected: a\u{a}b"#)
     }
 }

@@ -37,6 +37,20 @@ struct ParcelRunSettlingTests {
         #expect(run.concludeSettle(.settled) == .finished)
     }
 
+    @Test("carries the provider's complaint for the reason that it explains, and the first one only")
+    func complaint() {
+        var run = ParcelRunSamples.run()
+        run.record(ParcelRunSamples.rejection(.message, "INVALID_ARGUMENT"), for: 0)
+        run.note(MessageComplaint(reason: "INVALID_ARGUMENT", text: "message: unknown name content_available"))
+        run.note(MessageComplaint(reason: "INVALID_ARGUMENT", text: "message.data"))
+        let settlement = run.settlement()
+        let told = settlement?.detail(of: TerminalStatus(.rejected, "INVALID_ARGUMENT"))
+        #expect(told == "message: unknown name content_available")
+        #expect(settlement?.detail(of: TerminalStatus(.rejected, "OUT_OF_RANGE")) == nil)
+        let long = MessageComplaint(reason: "INVALID_ARGUMENT", text: String(repeating: "x", count: 300))
+        #expect(long.text.utf8.count == MessageComplaint.textBytesMax)
+    }
+
     @Test("counts as success if only the parcel's own earlier attempt can have written it")
     func ambiguousCommit() {
         var run = halfSettled()

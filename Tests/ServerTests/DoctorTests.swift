@@ -108,8 +108,8 @@ struct DoctorTests {
             app: "garden", provider: .fcm, environment: .production, topic: "", cause: cause, reason: "invalid_grant",
             since: Self.noon)
         let finding = DoctorRules.wait(wait)
-        // These two keep a message, and no route.
-        let isOfMessage = cause == .onHold || cause == .later
+        // These keep a message, and no route.
+        let isOfMessage = cause == .onHold || cause == .later || cause.isReady
         #expect(finding.level == (cause == .throttled || isOfMessage ? .note : .bad), "\(finding)")
         guard !isOfMessage else { return }
         #expect(finding.subject == "app garden" && finding.remedy?.isEmpty == false)

@@ -35,6 +35,7 @@ extension ConformanceRun {
             for position in 0..<runs[place].run.parcel.members.count {
                 runs[place].run.record(drawTerminalStatus(), for: position, now: mono)
             }
+            noteComplaint(place)
             guard let pending = runs[place].run.takeSettlement() else { continue }
             if let difference = try await applyVerdicts(pending.verdicts) { return difference }
             pastSettlements.append(pending.settlement)

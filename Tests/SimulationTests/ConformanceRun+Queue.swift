@@ -74,6 +74,7 @@ extension ConformanceRun {
         for position in 0..<runs[place].run.parcel.members.count where random.happens(perMille: 500) {
             runs[place].run.record(drawOutcome(), for: position, now: mono)
         }
+        noteComplaint(place)
         guard let pending = runs[place].run.takeSettlement() else { return nil }
         pushHistory.append("settle parcel \(pending.settlement.parcel.value), \(pending.settlement.pendingAfter) stay")
         let difference = try await applyVerdicts(pending.verdicts)
@@ -83,6 +84,12 @@ extension ConformanceRun {
         pastSettlements.append(pending.settlement)
         if runs[place].run.concludeSettle(reply) != .goesOn { runs.remove(at: place) }
         return differ("settle", real, [.success(reply)])
+    }
+
+    /// Some providers name the field of a message that they refuse.
+    mutating func noteComplaint(_ place: Int) {
+        guard runs[place].run.parcel.id.value.isMultiple(of: 2) else { return }
+        runs[place].run.note(MessageComplaint(reason: "PayloadTooLarge", text: "message.data"))
     }
 
     /// The runs whose parcel another owner has leased since. They are rare, and fencing exists for them.

@@ -33,7 +33,7 @@ enum StateText {
                 FROM plans
                 UNION ALL
                 SELECT 5, message_id::text || state || reason, 0,
-                    concat_ws('|', 'reason', message_id, state, reason, count)
+                    concat_ws('|', 'reason', message_id, state, reason, count, coalesce(detail, '-'))
                 FROM message_reasons
                 UNION ALL
                 SELECT 6, id::text, id, concat_ws('|', 'parcel', id, message_id, app_id, route_id, format, service, priority,
@@ -123,7 +123,10 @@ enum StateText {
     static func lines(of store: SimulatedStore) -> [String] {
         let reasons = store.messages.sorted { $0.id < $1.id }.flatMap { message in
             message.reasons.map {
-                ["reason", message.id.text, $0.terminalStatus.state.rawValue, $0.terminalStatus.reason, $0.count]
+                [
+                    "reason", message.id.text, $0.terminalStatus.state.rawValue, $0.terminalStatus.reason, $0.count,
+                    $0.detail ?? "-",
+                ]
             }
         }
         let minutes = store.minutes.sorted {

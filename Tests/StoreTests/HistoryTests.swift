@@ -60,6 +60,26 @@ struct FailureTests {
         }
     }
 
+    @Test("shows what the provider said first about a reason, like the account and the push's steps")
+    func detail() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage(), parcelMembersMax: 2)
+            let status = TerminalStatus(.rejected, "INVALID_ARGUMENT")
+            for text in ["message: unknown name content_available", "message.data"] {
+                let parcel = try #require(try await world.lease())
+                let ends = [(0..<1, status), (1..<2, TerminalStatus(.rejected, "THIRD_PARTY_AUTH_ERROR"))]
+                try await world.settle(
+                    parcel.settling(ends, complaint: MessageComplaint(reason: status.reason, text: text)))
+            }
+            let told = "message: unknown name content_available"
+            #expect(try await world.failures().items.map(\.detail) == [told, nil, told, nil])
+            #expect(try await world.account().reasons.map(\.detail) == [told, nil])
+            #expect(try await world.pushHistory("i3").steps.map(\.detail) == [told])
+            #expect(try await world.pushHistory("i4").steps.map(\.detail) == [nil])
+        }
+    }
+
     @Test("returns each failure once in pages of any size, filtered by state and reason")
     func pages() async throws {
         try await withStores { world in

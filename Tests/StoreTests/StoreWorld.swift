@@ -218,7 +218,7 @@ extension LeasedParcel {
     /// A settlement of some members, by their positions in `members`.
     func settling(
         _ terminalCounts: [(Range<Int>, TerminalStatus)], remainders: [Remainder] = [], settles: Int32? = nil,
-        sample: AnswerSample = AnswerSample()
+        sample: AnswerSample = AnswerSample(), complaint: MessageComplaint? = nil
     ) -> Settlement {
         var bits = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
         var settled = 0
@@ -242,7 +242,7 @@ extension LeasedParcel {
             }
                 + remainders.map {
                     HistoryEntry(.goesOn($0.cause), attempts: $0.attempt, members: $0.members)
-                })
+                }, complaint: complaint)
     }
 
     func settlingAll(as terminalStatus: TerminalStatus = TerminalStatus(.accepted)) -> Settlement {

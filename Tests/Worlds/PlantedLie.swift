@@ -23,7 +23,7 @@ package struct PlantedLie: Sendable {
             history: settlement.history.map { entry in
                 guard case .ended(let terminalStatus) = entry.event else { return entry }
                 return HistoryEntry(.ended(falsified(terminalStatus)), attempts: entry.attempts, members: entry.members)
-            })
+            }, complaint: settlement.complaint)
     }
 
     private func falsified(_ terminalStatus: TerminalStatus) -> TerminalStatus {

@@ -232,16 +232,19 @@ extension SimulatedStore {
         addReason(place, terminalStatus)
     }
 
-    package mutating func addReason(_ place: Int, _ terminalStatus: TerminalCount) {
+    package mutating func addReason(_ place: Int, _ terminalStatus: TerminalCount, detail: String? = nil) {
         guard terminalStatus.terminalStatus != TerminalStatus(.accepted) else { return }
         if let known = messages[place].reasons.firstIndex(where: { $0.terminalStatus == terminalStatus.terminalStatus })
         {
-            let count = messages[place].reasons[known].count + Int64(terminalStatus.count)
-            messages[place].reasons[known] = TerminalTotal(terminalStatus: terminalStatus.terminalStatus, count: count)
+            let before = messages[place].reasons[known]
+            messages[place].reasons[known] = TerminalTotal(
+                terminalStatus: terminalStatus.terminalStatus, count: before.count + Int64(terminalStatus.count),
+                detail: before.detail ?? detail)
             return
         }
         messages[place].reasons.append(
-            TerminalTotal(terminalStatus: terminalStatus.terminalStatus, count: Int64(terminalStatus.count)))
+            TerminalTotal(
+                terminalStatus: terminalStatus.terminalStatus, count: Int64(terminalStatus.count), detail: detail))
         messages[place].reasons.sort { left, right in
             left.terminalStatus.state == right.terminalStatus.state
                 ? left.terminalStatus.reason < right.terminalStatus.reason

@@ -68,7 +68,9 @@ extension SimulatedStore {
     /// Adds the reasons at once, and the counts when the parcel is removed.
     private mutating func fold(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
         guard let messagePlace = placeOfMessage(settlement.message) else { return }
-        for terminalStatus in settlement.terminalCounts { addReason(messagePlace, terminalStatus) }
+        for count in settlement.terminalCounts {
+            addReason(messagePlace, count, detail: settlement.detail(of: count.terminalStatus))
+        }
         guard settlement.pendingAfter == 0 else { return }
         for state in TerminalState.allCases.indices {
             messages[messagePlace].counts[state] += parcels[place].counts[state]

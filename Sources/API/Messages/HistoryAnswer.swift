@@ -14,6 +14,7 @@ package enum HistoryAnswer {
             writer.optional("provider", failure.provider?.name)
             writer.member("state", failure.terminalStatus.state.name)
             writer.member("reason", failure.terminalStatus.reason)
+            if let detail = failure.detail { writer.member("detail", detail) }
             writer.time("at", failure.at)
             writer.member("attempts", failure.attempts)
         }
@@ -63,6 +64,7 @@ package enum HistoryAnswer {
             writer.member("step", "goes_on")
             writer.member("reason", cause)
         }
+        if let detail = step.detail { writer.member("detail", detail) }
         if let parcel = step.parcel { writer.member("parcel", String(parcel.value)) }
         if let leg = step.leg { write(leg, to: &writer) }
         writer.member("attempts", step.attempts)

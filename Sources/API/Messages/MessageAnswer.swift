@@ -89,6 +89,7 @@ package enum MessageAnswer {
             writer.member("outcome", total.terminalStatus.state.name)
             writer.member("reason", total.terminalStatus.reason)
             writer.member("count", total.count)
+            if let detail = total.detail { writer.member("detail", detail) }
         }
     }
 }

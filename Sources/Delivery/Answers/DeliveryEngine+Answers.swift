@@ -136,7 +136,8 @@ extension DeliveryEngine {
             if let event = lanes.apply(consequence, on: out.lane, out.serviceRoute) { take(.lane(out.lane, event)) }
         }
         return AnsweredLease(
-            delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent)
+            delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent,
+            complaint: reading.complaint)
     }
 }
 

@@ -12,15 +12,18 @@ package struct PushFailure: Equatable, Sendable {
     /// The provider; nil if the push ended before it had one.
     package let provider: Provider?
     package let terminalStatus: TerminalStatus
+    /// The provider's complaint behind the reason; nil: it named nothing.
+    package let detail: String?
     package let at: WallInstant
     package let attempts: Int16
 
     package init(
         installation: String?, user: String? = nil, token: DeviceToken? = nil, kind: TokenKind, provider: Provider?,
-        terminalStatus: TerminalStatus, at: WallInstant, attempts: Int16
+        terminalStatus: TerminalStatus, detail: String? = nil, at: WallInstant, attempts: Int16
     ) {
         (self.installation, self.user, self.token, self.kind) = (installation, user, token, kind)
-        (self.provider, self.terminalStatus, self.at, self.attempts) = (provider, terminalStatus, at, attempts)
+        (self.provider, self.terminalStatus, self.detail) = (provider, terminalStatus, detail)
+        (self.at, self.attempts) = (at, attempts)
     }
 }
 
@@ -85,6 +88,8 @@ package struct PushStep: Equatable, Sendable {
     package let leg: RouteDescription?
     package let attempts: Int16
     package let event: Event
+    /// The provider's complaint behind the event's reason; nil: it named nothing.
+    package var detail: String?
 
     package enum Event: Equatable, Sendable {
         case ended(TerminalStatus)
@@ -92,7 +97,11 @@ package struct PushStep: Equatable, Sendable {
         case goesOn(String)
     }
 
-    package init(at: WallInstant, parcel: ParcelID?, leg: RouteDescription?, attempts: Int16, event: Event) {
+    package init(
+        at: WallInstant, parcel: ParcelID?, leg: RouteDescription?, attempts: Int16, event: Event,
+        detail: String? = nil
+    ) {
         (self.at, self.parcel, self.leg, self.attempts, self.event) = (at, parcel, leg, attempts, event)
+        self.detail = detail
     }
 }

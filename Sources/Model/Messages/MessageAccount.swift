@@ -113,8 +113,10 @@ extension [Int64] {
 package struct TerminalTotal: Equatable, Sendable {
     package let terminalStatus: TerminalStatus
     package let count: Int64
-    package init(terminalStatus: TerminalStatus, count: Int64) {
-        (self.terminalStatus, self.count) = (terminalStatus, count)
+    /// The provider's complaint; nil: it named nothing.
+    package let detail: String?
+    package init(terminalStatus: TerminalStatus, count: Int64, detail: String? = nil) {
+        (self.terminalStatus, self.count, self.detail) = (terminalStatus, count, detail)
     }
 }
 

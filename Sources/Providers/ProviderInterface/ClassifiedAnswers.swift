@@ -67,14 +67,6 @@ package enum LaneConsequence: Equatable, Sendable {
     case alarm(ProviderAlarm)
 }
 
-/// A provider's complaint about a message, for its sender.
-package struct MessageComplaint: Equatable, Sendable {
-    package let reason: String
-    /// The field, and why. It holds no token and no value of the payload.
-    package let text: String
-    package init(reason: String, text: String) { (self.reason, self.text) = (reason, text) }
-}
-
 package struct ClassifiedAnswers: Sendable {
     package struct Entry: Sendable {
         package let response: ProviderResponse

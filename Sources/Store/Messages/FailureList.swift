@@ -154,11 +154,12 @@ private struct FoundFailures {
     }
 }
 
-/// The names of a page's failures, as far as they are still known.
+/// The names of a page's failures, as far as they are still known, and what the providers said about their reasons.
 private struct FailureNames {
     private let installations: [Int64: String]  // lookup only
     private let tokens: [Int64: DeviceToken]  // lookup only
     private let selection: Audience.Selection?
+    private let details: ReasonDetails
 
     init(
         of failures: [(member: Int64, row: FailureRow)], in message: MessageID, _ pool: PostgresPool
@@ -170,6 +171,7 @@ private struct FailureNames {
                 $0.int64Array("members", members)
                 $0.uuid("message", message.value)
             },
+            Query(HistorySQL.details) { $0.uuid("message", message.value) },
         ]
         // The audience may hold some megabytes of names.
         if members.count < failures.count {
@@ -182,7 +184,8 @@ private struct FailureNames {
             (try row.int64(), DeviceToken(bytes: try row.bytes()))
         }
         tokens = Dictionary(inline) { $1 }
-        let audience = try answers.dropFirst(2).first?.first { row throws(PostgresError) in try row.bytesOrNil() }
+        details = try ReasonDetails(answers[2])
+        let audience = try answers.dropFirst(3).first?.first { row throws(PostgresError) in try row.bytesOrNil() }
         selection = (audience ?? nil).flatMap(AudienceText.decode)?.selection
     }
 
@@ -201,8 +204,25 @@ private struct FailureNames {
         }
         return PushFailure(
             installation: name.installation, user: name.user, token: row.isNamed ? nil : tokens[member], kind: kind,
-            provider: row.provider, terminalStatus: row.terminalStatus, at: row.at, attempts: row.attempts)
+            provider: row.provider, terminalStatus: row.terminalStatus, detail: details[row.terminalStatus], at: row.at,
+            attempts: row.attempts)
     }
+}
+
+/// The answer to `HistorySQL.details`.
+struct ReasonDetails: Sendable {
+    private var texts: [TerminalStatus: String] = [:]  // lookup only
+
+    init(_ answer: ResultSet) throws(PostgresError) {
+        let rows = try answer.map { row throws(PostgresError) in
+            (state: TerminalState(rawValue: try row.int16()), reason: try row.text(), text: try row.text())
+        }
+        for row in rows {
+            if let state = row.state { texts[TerminalStatus(state, row.reason)] = row.text }
+        }
+    }
+
+    subscript(status: TerminalStatus) -> String? { texts[status] }
 }
 
 extension Row {

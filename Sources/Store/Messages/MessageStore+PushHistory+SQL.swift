@@ -32,6 +32,14 @@ enum HistorySQL {
         WHERE fits AND before < :members_max OR number = :scan_max ORDER BY parcel_id, settle, place
         """)
 
+    /// The providers' complaints about a message. There is one for a few of its reasons at most.
+    static let details = Statement(
+        "history_details",
+        """
+        SELECT state, reason, detail FROM message_reasons
+        WHERE message_id = :message AND detail IS NOT NULL ORDER BY message_id, state, reason LIMIT 100
+        """)
+
     static let names = Statement(
         "history_names", "SELECT id, installation FROM registrations WHERE id = ANY (:members) ORDER BY id")
 

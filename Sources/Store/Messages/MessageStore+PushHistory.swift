@@ -23,7 +23,13 @@ extension MessageStore {
                 return subject.pushHistory(id, installation, pending: nil, steps: named)
             }
             let pending = try await pending(registration, of: id)
-            return subject.pushHistory(id, installation, pending: pending, steps: try await steps(registration, of: id))
+            var steps = try await steps(registration, of: id)
+            let details = try ReasonDetails(
+                try await pool.read(Query(HistorySQL.details) { $0.uuid("message", id.value) }))
+            for place in steps.indices {
+                if case .ended(let status) = steps[place].event { steps[place].detail = details[status] }
+            }
+            return subject.pushHistory(id, installation, pending: pending, steps: steps)
         }
     }
 

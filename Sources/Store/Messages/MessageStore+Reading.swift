@@ -94,12 +94,16 @@ extension MessageAccount {
 extension [TerminalTotal] {
     fileprivate init(totals row: inout Row) throws(PostgresError) {
         let (states, names, counts) = (try row.int16Array(), try row.textArray(), try row.int64Array())
+        let details = try row.textArray()
         self = []
-        for (state, (name, count)) in zip(states, zip(names, counts)) {
-            guard let state = TerminalState(rawValue: state) else {
+        for place in states.indices {
+            guard let state = TerminalState(rawValue: states[place]) else {
                 throw .unexpectedShape(statement: MessageSQL.account.name, column: 20)
             }
-            append(TerminalTotal(terminalStatus: TerminalStatus(state, name), count: count))
+            append(
+                TerminalTotal(
+                    terminalStatus: TerminalStatus(state, names[place]), count: counts[place],
+                    detail: details[place].isEmpty ? nil : details[place]))
         }
     }
 }

@@ -113,7 +113,7 @@ enum MessageSQL {
 
     /// The same, and what only a query of one message returns. They need `openParcels` and `byProvider`.
     static let wholeColumns = """
-        \(columns), \(ofReasons("state")), \(ofReasons("reason")), \(ofReasons("count")),
+        \(columns), \(ofReasons("state")), \(ofReasons("reason")), \(ofReasons("count")), \(ofReasons("coalesce(detail, '')")),
             by.providers, \(each(counts) { "by.\($0)" })
         """
 

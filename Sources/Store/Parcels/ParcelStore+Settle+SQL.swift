@@ -112,8 +112,9 @@ enum SettleSQL {
     private static func isMine(_ place: String) -> String { "(\(place) IN (SELECT place FROM mine)) IS TRUE" }
 
     private static let ended = """
-        unnest(:ended_places, :ended_messages, :ended_routes, :ended_states, :ended_reasons, :ended_counts)
-                AS ended (place, message_id, route_id, state, reason, count)
+        unnest(:ended_places, :ended_messages, :ended_routes, :ended_states, :ended_reasons, :ended_counts,
+                    :ended_details)
+                AS ended (place, message_id, route_id, state, reason, count, detail)
         """
     // Counting `folded` makes the totals wait for the messages' rows, which every settle locks first.
     private static let isEnded = "\(isMine("ended.place")) AND (SELECT count(*) FROM folded) >= 0"
@@ -121,10 +122,12 @@ enum SettleSQL {
     // Two settles of one message write its totals one after the other.
     private static let reasons = """
         reasons AS (
-            INSERT INTO message_reasons AS known (message_id, state, reason, count)
-            SELECT message_id, ended.state, ended.reason, sum(ended.count)::bigint FROM \(ended) WHERE \(isEnded)
+            INSERT INTO message_reasons AS known (message_id, state, reason, count, detail)
+            SELECT message_id, ended.state, ended.reason, sum(ended.count)::bigint, max(ended.detail)
+            FROM \(ended) WHERE \(isEnded)
             GROUP BY 1, 2, 3 ORDER BY 1, 2, ended.reason COLLATE "C"
-            ON CONFLICT (message_id, state, reason) DO UPDATE SET count = known.count + excluded.count
+            ON CONFLICT (message_id, state, reason) DO UPDATE SET count = known.count + excluded.count,
+                detail = coalesce(known.detail, excluded.detail)
         ), provider_reasons AS (
             INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
             SELECT message_id, routes.provider, ended.state, ended.reason, sum(ended.count)::bigint

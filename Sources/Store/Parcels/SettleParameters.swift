@@ -37,6 +37,7 @@ extension Parameters {
         int16Array("ended_states", counts.map(\.count.terminalStatus.state.rawValue))
         textArray("ended_reasons", counts.map(\.count.terminalStatus.reason))
         int64Array("ended_counts", counts.map { Int64($0.count.count) })
+        textArray("ended_details", counts.map { $0.settlement.detail(of: $0.count.terminalStatus) })
     }
 
     mutating func history(of settlements: [Settlement]) {
