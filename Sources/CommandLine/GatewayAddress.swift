@@ -17,6 +17,29 @@ package enum GatewayAddress {
         return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
+    /// Returns the address if the command line names none: CARILLON_URL, or the place where a gateway with these
+    /// variables listens. A command in a gateway's container so finds that gateway.
+    package static func text(environment: [String: String]) -> String {
+        if let url = environment["CARILLON_URL"] { return url }
+        guard let listen = environment["CARILLON_LISTEN"], let colon = listen.lastIndex(of: ":") else { return usual }
+        let port = listen[listen.index(after: colon)...]
+        // Port 0 is a free one, which only the gateway's output names.
+        guard !port.isEmpty, port != "0" else { return usual }
+        let isEncrypted = environment["CARILLON_TLS_CERTIFICATE"]?.isEmpty == false
+        return "http\(isEncrypted ? "s" : "")://\(reachable(listen[..<colon])):\(port)"
+    }
+
+    private static let usual = "http://127.0.0.1:8080"
+
+    /// A gateway that listens on every address is reached over the loopback.
+    private static func reachable(_ host: Substring) -> String {
+        switch host {
+        case "0.0.0.0": "127.0.0.1"
+        case "[::]": "[::1]"
+        default: String(host)
+        }
+    }
+
     /// Whether the port is valid or absent. A colon without a number comes from an empty variable. URL parsers ignore
     /// it, and also a number above 65535, and use the scheme's port, which may be another program's.
     private static func hasPort(_ text: String) -> Bool {

@@ -1,12 +1,26 @@
 import Foundation
 
-enum GatewayKey {
+/// The API key of a command that asks a gateway.
+package enum GatewayKey {
+    /// Returns the key from the first of these places: the named file, CARILLON_KEY, the gateway's own setting
+    /// CARILLON_ADMIN_KEY, the file that a gateway with a private PostgreSQL makes.
+    ///
+    /// - Parameter path: the file of --key-file; nil: the option was not given.
+    package static func read(file path: String?, environment: [String: String]) throws(CommandFault) -> String {
+        if let path { return try read(file: path) }
+        for name in ["CARILLON_KEY", "CARILLON_ADMIN_KEY"] {
+            if let key = environment[name], !key.isEmpty { return try read(key, from: name) }
+        }
+        return try read(file: (environment["CARILLON_DATA_DIR"] ?? "data") + "/admin-key")
+    }
+
     /// Reads the file's first line.
     static func read(file path: String) throws(CommandFault) -> String {
         guard let contents = FileManager.default.contents(atPath: path) else {
             throw CommandFault(
                 .noPermission,
-                "no API key: \(path) can't be read. Set CARILLON_KEY, or give the key's file with --key-file")
+                "no API key: \(path) can't be read. Set CARILLON_KEY or CARILLON_ADMIN_KEY, or give the key's file with "
+                    + "--key-file")
         }
         return try read(String(decoding: contents.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self), from: path)
     }

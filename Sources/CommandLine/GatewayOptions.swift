@@ -4,10 +4,15 @@ import NIOSSL
 
 /// The gateway's address and the API key. A key is never an argument: everyone on the machine can read arguments.
 struct GatewayOptions: ParsableArguments {
-    @Option(help: .value("url", "The gateway's URL (default: CARILLON_URL, then http://127.0.0.1:8080)."))
+    @Option(
+        help: .value(
+            "url", "The gateway's URL (default: CARILLON_URL, then CARILLON_LISTEN, then http://127.0.0.1:8080)."))
     var url: String?
     @Option(
-        help: .value("path", "A file whose first line is the API key (default: CARILLON_KEY, then data/admin-key)."),
+        help: .value(
+            "path",
+            "A file whose first line is the API key (default: CARILLON_KEY, then CARILLON_ADMIN_KEY, then "
+                + "data/admin-key)."),
         completion: .file())
     var keyFile: String?
     @Option(
@@ -18,9 +23,10 @@ struct GatewayOptions: ParsableArguments {
 
     func client() throws(CommandFault) -> GatewayClient {
         let environment = ProcessInfo.processInfo.environment
-        let text = url ?? environment["CARILLON_URL"] ?? "http://127.0.0.1:8080"
         return GatewayClient(
-            base: try GatewayAddress.base(text), key: try key(environment), authorities: try authorities(environment))
+            base: try GatewayAddress.base(url ?? GatewayAddress.text(environment: environment)),
+            key: try GatewayKey.read(file: keyFile, environment: environment),
+            authorities: try authorities(environment))
     }
 
     private func authorities(_ environment: [String: String]) throws(CommandFault) -> [NIOSSLCertificate] {
@@ -30,13 +36,6 @@ struct GatewayOptions: ParsableArguments {
             throw CommandFault(.usage, "\(path) holds no PEM certificate (-----BEGIN CERTIFICATE-----)")
         }
         return authorities
-    }
-
-    private func key(_ environment: [String: String]) throws(CommandFault) -> String {
-        if keyFile == nil, let key = environment["CARILLON_KEY"], !key.isEmpty {
-            return try GatewayKey.read(key, from: "CARILLON_KEY")
-        }
-        return try GatewayKey.read(file: keyFile ?? (environment["CARILLON_DATA_DIR"] ?? "data") + "/admin-key")
     }
 }
 

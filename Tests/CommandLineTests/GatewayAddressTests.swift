@@ -14,6 +14,28 @@ struct GatewayAddressTests {
         #expect(try GatewayAddress.base(text) == base)
     }
 
+    @Test("comes from CARILLON_URL, then from the address that the gateway listens on")
+    func defaults() {
+        let listen = ["CARILLON_LISTEN": "0.0.0.0:8443"]
+        let named = listen.merging(["CARILLON_URL": "https://push.example.com"]) { $1 }
+        #expect(GatewayAddress.text(environment: named) == "https://push.example.com")
+        #expect(GatewayAddress.text(environment: listen) == "http://127.0.0.1:8443")
+        let encrypted = listen.merging(["CARILLON_TLS_CERTIFICATE": "chain.pem"]) { $1 }
+        #expect(GatewayAddress.text(environment: encrypted) == "https://127.0.0.1:8443")
+        #expect(GatewayAddress.text(environment: [:]) == "http://127.0.0.1:8080")
+    }
+
+    @Test(
+        "names a host that can be reached, and a port that is known",
+        arguments: [
+            ("[::]:8080", "http://[::1]:8080"), ("10.0.0.7:9000", "http://10.0.0.7:9000"),
+            ("[fd00::7]:9000", "http://[fd00::7]:9000"), ("127.0.0.1:0", "http://127.0.0.1:8080"),
+            ("0.0.0.0", "http://127.0.0.1:8080"), ("0.0.0.0:", "http://127.0.0.1:8080"),
+        ])
+    func listening(listen: String, text: String) {
+        #expect(GatewayAddress.text(environment: ["CARILLON_LISTEN": listen]) == text)
+    }
+
     @Test(
         "refuses text that is no such URL, so that no request goes to an unintended port",
         arguments: [
