@@ -86,6 +86,8 @@ CREATE TABLE api_keys (
     -- The last characters of the key, by which people recognize it.
     hint         text        NOT NULL CHECK (octet_length(hint) = 4),
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The name of the key that created it, which may be revoked since. null: the operator's key.
+    created_by   text        CHECK (octet_length(created_by) BETWEEN 1 AND 64),
     expires_at   timestamptz,
     last_used_at timestamptz,
     CONSTRAINT api_keys_name UNIQUE NULLS NOT DISTINCT (app_id, name)

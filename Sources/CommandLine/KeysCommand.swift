@@ -47,12 +47,12 @@ package struct KeysCommand: AsyncParsableCommand {
         func ask(_ client: GatewayClient) async throws -> Output {
             let keys = try await client.list(try owner.path(), of: .key)
             return Output(keys.json) {
-                var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
+                var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "CREATED BY", "LAST USED", "EXPIRES")
                 for key in keys.items {
                     table.add(
                         key.shown("id"), key.shown("name"), "…" + key.shown("hint"),
-                        key.strings("scopes").joined(separator: ","), key.shown("last_used_at"), key.shown("expires_at")
-                    )
+                        key.strings("scopes").joined(separator: ","), key.shown("created_by"),
+                        key.shown("last_used_at"), key.shown("expires_at"))
                 }
                 table.isEmpty ? Console.remark(try owner.none()) : table.write()
             }

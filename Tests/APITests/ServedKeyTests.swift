@@ -1,9 +1,11 @@
 import API
+import JSON
 import Model
 import Testing
 
 @Suite("An API key of a running gateway")
 struct ServedKeyTests {
+    @discardableResult
     private func make(
         _ world: GatewayWorld, _ path: String, _ scopes: String, name: String = "client", members: String = ""
     ) async throws -> (id: String, key: String) {
@@ -196,6 +198,20 @@ struct ServedKeyTests {
             #expect(late.status == 401, "\(late.text)")
             let names = try await world.expect(200, "GET", app + "/keys").member("items")?.array
             #expect(names?.count == 3)
+        }
+    }
+
+    @Test("names the key that created it, also after that one was revoked")
+    func creator() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/keys"
+            let maker = try await make(world, path, #""devices", "keys""#, name: "backend")
+            let made = try await world.call("POST", path, #"{"name": "phones", "scopes": ["devices"]}"#, key: maker.key)
+            #expect(try made.member("created_by") == "backend")
+            try await world.expect(204, "DELETE", path + "/" + maker.id)
+            try await make(world, path, #""feedback""#, name: "newsroom")
+            let keys = try await world.expect(200, "GET", path).member("items")?.array ?? []
+            #expect(keys.map { $0.object?["created_by"] } == ["backend", "admin key"])
         }
     }
 

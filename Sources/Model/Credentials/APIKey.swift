@@ -32,16 +32,19 @@ package struct APIKeyRecord: Equatable, Sendable {
     /// The last characters of the key.
     package let hint: String
     package let createdAt: WallInstant
+    /// The name of the key that created it, which may be revoked since; nil: the operator's key.
+    package let createdBy: String?
     package let expiresAt: WallInstant?
     /// The last use, to the minute.
     package let lastUsedAt: WallInstant?
 
     package init(
         id: Int64, app: String?, appID: AppID?, name: String, scopes: [APIScope], hint: String, createdAt: WallInstant,
-        expiresAt: WallInstant?, lastUsedAt: WallInstant?
+        createdBy: String?, expiresAt: WallInstant?, lastUsedAt: WallInstant?
     ) {
         (self.id, self.app, self.appID, self.name, self.scopes) = (id, app, appID, name, scopes)
-        (self.hint, self.createdAt, self.expiresAt, self.lastUsedAt) = (hint, createdAt, expiresAt, lastUsedAt)
+        (self.hint, self.createdAt, self.createdBy) = (hint, createdAt, createdBy)
+        (self.expiresAt, self.lastUsedAt) = (expiresAt, lastUsedAt)
     }
 }
 

@@ -5,7 +5,8 @@ enum KeySQL {
     // The last use is noted to the minute, which may have begun before the key was made.
     private static let columns = """
         k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.app_id, k.name, k.scopes, k.hint, k.created_at,
-        k.expires_at, CASE WHEN k.last_used_at IS NOT NULL THEN greatest(k.last_used_at, k.created_at) END
+        k.created_by, k.expires_at,
+        CASE WHEN k.last_used_at IS NOT NULL THEN greatest(k.last_used_at, k.created_at) END
         """
 
     /// No app: for all apps. No maker: the operator. The key lives no longer than its maker. No row: the limit is
@@ -13,8 +14,8 @@ enum KeySQL {
     static let create = Statement(
         "key_create",
         """
-        INSERT INTO api_keys AS k (app_id, name, scopes, sha256, hint, expires_at)
-        SELECT :app, :name, :scopes, :sha256, :hint,
+        INSERT INTO api_keys AS k (app_id, name, scopes, sha256, hint, created_by, expires_at)
+        SELECT :app, :name, :scopes, :sha256, :hint, (SELECT name FROM api_keys WHERE id = :maker),
             least(:expires_at, (SELECT expires_at FROM api_keys WHERE id = :maker))
         WHERE (SELECT count(*) FROM api_keys WHERE app_id IS NOT DISTINCT FROM :app) < :keys_max
             AND (:maker IS NULL OR EXISTS (

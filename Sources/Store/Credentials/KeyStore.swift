@@ -64,7 +64,8 @@ extension APIKeyRecord {
         self.init(
             id: try row.int64(), app: try row.textOrNil(), appID: try row.int64OrNil().map { AppID($0) },
             name: try row.text(), scopes: Self.scopes(named: try row.textArray()), hint: try row.text(),
-            createdAt: try row.instant(), expiresAt: try row.instantOrNil(), lastUsedAt: try row.instantOrNil())
+            createdAt: try row.instant(), createdBy: try row.textOrNil(), expiresAt: try row.instantOrNil(),
+            lastUsedAt: try row.instantOrNil())
     }
 
     /// A scope that only a later program knows opens nothing here.
