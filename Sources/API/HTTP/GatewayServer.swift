@@ -23,7 +23,9 @@ package struct GatewayServer: Sendable {
     /// - Throws: an error if the server can't listen on the address.
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
-        let responder = GatewayResponder(services)
+        let authenticator = APIKeyAuthenticator(
+            operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
+        let responder = GatewayResponder(services, authenticator: authenticator)
         let (log, shortcut, places) = (services.log, responder.shortcut, ConnectionPlaces(limits, log: services.log))
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
@@ -41,6 +43,18 @@ package struct GatewayServer: Sendable {
                 availableConnectionsDelegate: MaximumAvailableConnections(limits.connectionsMax, logger: services.log)),
             onServerRunning: { channel in await onReady(channel.localAddress?.port ?? 0) },
             logger: services.log)
+        let upkeep = Task { await Self.maintain(authenticator, services.log) }
+        defer { upkeep.cancel() }
         try await application.run()
+    }
+
+    private static let upkeepEvery: Duration = .seconds(60)
+
+    private static func maintain(_ authenticator: APIKeyAuthenticator, _ log: Logger) async {
+        while (try? await Task.sleep(for: upkeepEvery)) != nil {
+            do { try await authenticator.noteUses() } catch {
+                log.warning("Database failure: last uses of API keys are not noted", metadata: ["fault": "\(error)"])
+            }
+        }
     }
 }

@@ -24,6 +24,8 @@ package final class APIKeyAuthenticator: Sendable {
         var callers: [[UInt8]: CachedKey] = [:]
         /// Rises when the cache is emptied: the result of a query that began before is not cached.
         var changes: UInt64 = 0
+        /// The keys whose use is to be noted.
+        var used: Set<Int64> = []
     }
 
     private let operatorSHA256: [UInt8]
@@ -95,11 +97,27 @@ package final class APIKeyAuthenticator: Sendable {
         if let end = record?.expiresAt { until = min(until, end) }
         let entry = CachedKey(caller: caller, until: until)
         memory.withLock { memory in
+            if let record, Self.isUseNews(record, at: now) { memory.used.insert(record.id) }
             guard memory.changes == changes else { return }
             if memory.callers.count >= Self.rememberedMax { memory.callers = [:] }
             memory.callers[sha256] = entry
         }
         return caller
+    }
+
+    private static func isUseNews(_ key: APIKeyRecord, at now: WallInstant) -> Bool {
+        key.lastUsedAt.map { now - $0 > KeyStore.lastUseInterval } ?? true
+    }
+
+    /// Notes the uses since the last call in the database. Upkeep calls it, so that no request waits for a write. A
+    /// use that can't be noted now is noted after the next one.
+    package func noteUses() async throws(StoreFault) {
+        let used = memory.withLock { memory in
+            let used = memory.used
+            memory.used = []
+            return used
+        }
+        if !used.isEmpty { try await store.noteUses(used.sorted()) }
     }
 
     /// The token of a user, which has three parts with dots between them. No API key has a dot but an operator's own,

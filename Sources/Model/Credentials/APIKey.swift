@@ -35,7 +35,7 @@ package struct APIKeyRecord: Equatable, Sendable {
     /// The name of the key that created it, which may be revoked since; nil: the operator's key.
     package let createdBy: String?
     package let expiresAt: WallInstant?
-    /// The last use, to the minute.
+    /// The last use that was noted. Later ones within an hour are not.
     package let lastUsedAt: WallInstant?
 
     package init(

@@ -2,11 +2,9 @@ import Postgres
 
 /// API keys. They are few: an app's are bounded by `KeyStore.keysMax`.
 enum KeySQL {
-    // The last use is noted to the minute, which may have begun before the key was made.
     private static let columns = """
         k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.app_id, k.name, k.scopes, k.hint, k.created_at,
-        k.created_by, k.expires_at,
-        CASE WHEN k.last_used_at IS NOT NULL THEN greatest(k.last_used_at, k.created_at) END
+        k.created_by, k.expires_at, k.last_used_at
         """
 
     /// No app: for all apps. No maker: the operator. The key lives no longer than its maker. No row: the limit is
@@ -42,16 +40,21 @@ enum KeySQL {
             SELECT FROM api_keys WHERE id = :key AND (expires_at IS NULL OR expires_at > clock_timestamp()))
         """)
 
-    /// A key of a deleted app opens nothing. Its use is noted once a minute at most, because every request asks.
+    /// A key of a deleted app opens nothing.
     static let find = Statement(
         "key_find",
         """
-        WITH noted AS (
-            UPDATE api_keys SET last_used_at = date_trunc('minute', clock_timestamp())
-            WHERE sha256 = :sha256 AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', clock_timestamp()))
-        )
         SELECT \(columns) FROM api_keys k LEFT JOIN apps a ON a.id = k.app_id
         WHERE k.sha256 = :sha256 AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
             AND (k.app_id IS NULL OR a.deleted_at IS NULL)
+        """)
+
+    /// Another process may have noted the use of the same keys a moment ago.
+    static let noteUses = Statement(
+        "key_note_uses",
+        """
+        UPDATE api_keys SET last_used_at = clock_timestamp()
+        WHERE id = ANY (:keys)
+            AND (last_used_at IS NULL OR last_used_at < clock_timestamp() - :interval_us * interval '1 microsecond')
         """)
 }

@@ -5,6 +5,9 @@ import Postgres
 package struct KeyStore: Sendable {
     /// The most keys of one app, or for all apps. More would mean a key per device, and clients must hold none.
     package static let keysMax = 1_000
+    /// The precision of a key's last use. Finer would be a write for each key and minute, for what people look at
+    /// before they revoke a key.
+    package static let lastUseInterval: Duration = .seconds(3_600)
 
     let pool: PostgresPool
 
@@ -55,7 +58,16 @@ package struct KeyStore: Sendable {
     /// Finds a key; nil: no such key, or it has expired, or its app is deleted.
     package func find(sha256: [UInt8]) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.find) { $0.bytes("sha256", sha256) }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).first(APIKeyRecord.init) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).first(APIKeyRecord.init) }
+    }
+
+    /// Notes that the keys were used. A use that was noted less than `lastUseInterval` ago stays as it is.
+    package func noteUses(_ ids: [Int64]) async throws(StoreFault) {
+        let query = Query(KeySQL.noteUses) {
+            $0.int64Array("keys", ids)
+            $0.int64("interval_us", Self.lastUseInterval.wholeMicroseconds)
+        }
+        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
     }
 }
 
