@@ -62,8 +62,9 @@ package struct TLSClientIdentity: ClientIdentity {
         let certificate = identity.certificate
         return ClientCertificate(
             commonName: certificate.commonName, userID: certificate.userID, notBefore: certificate.notBefore,
-            notAfter: certificate.notAfter, sha256: certificate.sha256, isForProduction: certificate.isForProduction,
-            isForSandbox: certificate.isForSandbox, appleTopicList: certificate.appleTopicList)
+            notAfter: certificate.notAfter, sha256: certificate.sha256, serialNumber: certificate.serialNumber,
+            isForProduction: certificate.isForProduction, isForSandbox: certificate.isForSandbox,
+            appleTopicList: certificate.appleTopicList)
     }
 
     package func pem() throws(KeyFault) -> [UInt8] {

@@ -15,6 +15,8 @@ package struct TLSCertificate: Sendable, Equatable {
     package let notAfter: WallInstant
     /// The fingerprint (32 bytes) that names the certificate in logs and rows.
     package let sha256: [UInt8]
+    /// The bytes of the serial number, the highest first.
+    package let serialNumber: [UInt8]
     private let extensions: [Extension]
 
     private struct Extension: Equatable {
@@ -78,6 +80,9 @@ extension TLSCertificate {
         (self.notBefore, self.notAfter) = (notBefore, notAfter)
         der = unsafe encodedDER { unsafe i2d_X509(pointer, $0) }
         sha256 = unsafe Self.digest(pointer)
+        let serial = unsafe X509_get0_serialNumber(pointer)
+        serialNumber = unsafe Array(
+            UnsafeBufferPointer(start: ASN1_STRING_get0_data(serial), count: Int(ASN1_STRING_length(serial))))
         let subject = unsafe X509_get_subject_name(pointer)
         commonName = unsafe Self.text(NID_commonName, in: subject)
         userID = unsafe Self.text(NID_userId, in: subject)

@@ -67,8 +67,8 @@ extension ProblemCode {
 
     package static let certificateExpired = ProblemCode(
         "certificate_expired", 422, "The certificate has expired",
-        cause: "the certificate's validity has ended.",
-        remedy: "request a new one from Apple, or use a token key, which does not expire.")
+        cause: "the certificate's validity had ended when it was submitted, or when it was to be activated.",
+        remedy: "request a new one from Apple and submit that, or a token key, which does not expire.")
 
     package static let certificateNotYetValid = ProblemCode(
         "certificate_not_yet_valid", 422, "The certificate is not valid yet",

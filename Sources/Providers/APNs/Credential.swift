@@ -202,6 +202,7 @@ struct APNsCertificateCredential: ProviderCredential {
             JSONMember("common_name", .string(certificate.commonName ?? "")),
             JSONMember("not_after_seconds", .number(.whole(certificate.notAfter.secondsSince1970))),
             JSONMember("sha256", .string(Hexadecimal.text(certificate.sha256))),
+            JSONMember("serial", .string(Hexadecimal.text(certificate.serialNumber))),
         ])
     }
 
@@ -272,10 +273,15 @@ struct APNsCertificateCredential: ProviderCredential {
     func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault) {
         let certificate = identity.certificate
         guard now < certificate.notAfter else {
-            throw ProviderFault("certificate_expired", "The certificate has expired; request a new one from Apple.")
+            throw ProviderFault(
+                "certificate_expired",
+                "The certificate has expired. Request a new one from Apple and submit that, or submit a key (.p8), which "
+                    + "does not expire.")
         }
         guard certificate.notBefore <= now else {
-            throw ProviderFault("certificate_not_yet_valid", "The certificate is not valid yet.")
+            throw ProviderFault(
+                "certificate_not_yet_valid",
+                "The certificate is not valid yet. Wait, or correct the clock of the gateway's machine.")
         }
         guard certificate.isForSandbox || certificate.isForProduction else { return }
         for environment in environments {

@@ -38,6 +38,8 @@ package struct ClientCertificate: Sendable {
     package let notBefore: WallInstant
     package let notAfter: WallInstant
     package let sha256: [UInt8]
+    /// The bytes of the serial number, the highest first.
+    package let serialNumber: [UInt8]
     /// Apple's marks for the environment. A certificate without either leaves the environment open.
     package let isForProduction: Bool
     package let isForSandbox: Bool
@@ -46,10 +48,10 @@ package struct ClientCertificate: Sendable {
 
     package init(
         commonName: String?, userID: String?, notBefore: WallInstant, notAfter: WallInstant, sha256: [UInt8],
-        isForProduction: Bool, isForSandbox: Bool, appleTopicList: [UInt8]?
+        serialNumber: [UInt8], isForProduction: Bool, isForSandbox: Bool, appleTopicList: [UInt8]?
     ) {
         (self.commonName, self.userID, self.notBefore, self.notAfter) = (commonName, userID, notBefore, notAfter)
-        self.sha256 = sha256
+        (self.sha256, self.serialNumber) = (sha256, serialNumber)
         (self.isForProduction, self.isForSandbox, self.appleTopicList) = (isForProduction, isForSandbox, appleTopicList)
     }
 }
