@@ -5,8 +5,10 @@
 -- A slot is (app, provider, environment, set of topics, sorted); it has at most one active credential.
 -- whole_topics has the topics that a certificate covers, push types' suffixes included. A suffix alone, or the empty
 -- text, stands for registrations without a topic. An empty list belongs to a key: it covers every push type.
+-- A credential for both environments is two rows with the same submission, which is the id of the first.
 CREATE TABLE credentials (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    submission   bigint      NOT NULL,
     app_id       bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
     provider     smallint    NOT NULL,
     environment  smallint    NOT NULL,

@@ -45,7 +45,7 @@ package struct CredentialService: Sendable {
     /// - Parameter answer: makes the bytes that a repetition of the request will get.
     package func submit(
         _ submission: CredentialSubmission, app: AppID, idempotency claim: IdempotencyClaim?,
-        answer: @escaping @Sendable ([CredentialRecord]) -> [UInt8]
+        answer: @escaping @Sendable (WrittenCredentials) -> [UInt8]
     ) async throws(CredentialFault) -> IdempotentReply {
         // This comes first: a credential that was valid when submitted may have expired since.
         if let claim,
@@ -98,13 +98,42 @@ package struct CredentialService: Sendable {
         try await stored(await store.list(app: app))
     }
 
-    package func activate(_ id: CredentialID, app: AppID) async throws(CredentialFault) -> CredentialRecord {
-        guard let record = try await stored(await store.activate(id, app: app)) else { throw .unknownCredential }
-        return record
+    /// The refusals of providers that still hold, of all apps' credentials.
+    package func blocks() async throws(CredentialFault) -> [LaneBlock] { try await stored(await store.blocks()) }
+
+    /// Activates a credential that may be used now, and with `both` also that of the sibling environment.
+    ///
+    /// - Returns: the credential, and after it that of the sibling environment.
+    package func activate(
+        _ id: CredentialID, app: AppID, both: Bool = false
+    ) async throws(CredentialFault) -> WrittenCredentials {
+        let subjects = try await subjects(id, app, both)
+        for subject in subjects {
+            let credential = try await credential(of: subject)
+            do throws(ProviderFault) {
+                try credential.checkUse(in: [subject.environment], now: Clocks.wallNow())
+            } catch { throw .unusable(error) }
+        }
+        let written = try await stored(await store.activate(subjects.map(\.id), app: app))
+        guard let written else { throw .unknownCredential }
+        return written
     }
 
-    package func retire(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
-        guard try await stored(await store.retire(id, app: app)) else { throw .unknownCredential }
+    package func retire(_ id: CredentialID, app: AppID, both: Bool = false) async throws(CredentialFault) {
+        let ids = both ? try await subjects(id, app, both).map(\.id) : [id]
+        guard try await stored(await store.retire(ids, app: app)) else { throw .unknownCredential }
+    }
+
+    /// Returns the credential, and with `both` also that of the sibling environment, if it was submitted for both.
+    private func subjects(
+        _ id: CredentialID, _ app: AppID, _ both: Bool
+    ) async throws(CredentialFault) -> [CredentialRecord] {
+        let all = try await list(app: app)
+        guard let own = all.first(where: { $0.id == id }) else { throw .unknownCredential }
+        guard both else { return [own] }
+        let siblings = all.filter { $0.submission == own.submission && $0.id != id }
+        guard !siblings.isEmpty else { throw .hasNoSibling(own.environment) }
+        return [own] + siblings
     }
 
     package func delete(_ id: CredentialID, app: AppID) async throws(CredentialFault) {

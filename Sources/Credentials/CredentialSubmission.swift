@@ -27,6 +27,8 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
     /// The provider could not use it, or can't use it any more.
     case unusable(ProviderFault)
     case unknownCredential
+    /// Both environments were asked for, and the credential was submitted for one, or its sibling was deleted.
+    case hasNoSibling(PushEnvironment)
     /// Too many apps have key files to open; nothing was done.
     case overloaded
     /// Too many of this app's key files wait to be opened; nothing was done.
@@ -39,6 +41,9 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
         switch self {
         case .unusable(let fault): fault.detail
         case .unknownCredential: "This app has no such credential."
+        case .hasNoSibling(let environment):
+            "This credential is for \(environment.name) only. Leave environment out, or submit the credential again with "
+                + "the environment both."
         case .overloaded: "Too many keys are being read at once; nothing was changed. Try again."
         case .shareUsedUp:
             "\(KeyFileQueue.waitingPerAppMax) key files of this app wait to be opened already; nothing was changed. Try "

@@ -139,6 +139,7 @@ extension CostliestRequest {
             #"{\#(apns),"kind":"token","key_id":"ABCDE12345","team_id":"TEAMID1234","p8":$}"#,
             #"{"provider":"fcm","kind":"service_account","service_account":$}"#,
         ],
+        "activateCredential": ["$", #"{"environment":$}"#], "retireCredential": ["$", #"{"environment":$}"#],
         "createKey": keys, "createGlobalKey": keys,
         "replaceNode": ["$", #"{"a":{"b":$}}"#], "patchNode": ["$", #"{"a":$}"#],
         "setRules": ["$", #"{"rules":$}"#, #"{"rules":{".read":$}}"#, #"{"rules":{"a":{".read":$}}}"#],

@@ -1,11 +1,16 @@
 import APNs
+import Basis
 import Credentials
 import Encodings
 import JSON
 import Logging
+import Model
 import Postgres
 import ProviderInterface
+import Reactor
 import Signing
+import Store
+import TLS
 import Testing
 
 @Suite("The credentials API")
@@ -58,7 +63,8 @@ struct ServedCredentialTests {
     func bothOrNone() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
-            let old = try await world.expect(201, "POST", path, try Self.key(activate: true).body)
+            try await world.expect(201, "POST", path, try Self.key(activate: true).body)
+            let old = try await world.expect(200, "GET", path)
             try await world.pool.script(Self.sandboxBlinks)
             let body = try Self.key(activate: true).body
             let key = ["Idempotency-Key: rotation-7"]
@@ -80,6 +86,110 @@ struct ServedCredentialTests {
         END $$;
         CREATE TRIGGER blink BEFORE INSERT OR UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION blink()
         """
+
+    @Test("activates and retires a credential in both environments at once if that is requested")
+    func both() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            try await world.expect(201, "POST", path, try Self.key(activate: true).body)
+            let made = try await world.expect(201, "POST", path, try Self.key().body)
+            let ids = try #require(try made.member("items")?.array?.compactMap { $0.object?["id"]?.string })
+            let body = #"{"environment": "both"}"#
+            let active = try await world.expect(200, "POST", "\(path)/\(ids[1])/activate", body)
+            #expect(try active.member("id")?.string == ids[1])
+            #expect(try active.member("sibling")?.object?["id"]?.string == ids[0])
+            #expect(try active.member("sibling")?.object?["state"] == "active")
+            #expect(try await Self.states(world, path) == ["retired", "retired", "active", "active"])
+            let alone = try await world.expect(200, "POST", "\(path)/\(ids[0])/activate")
+            #expect(try alone.member("sibling")?.isNull == true)
+            try await world.expect(204, "POST", "\(path)/\(ids[0])/retire", body)
+            #expect(try await Self.states(world, path).allSatisfy { $0 == "retired" })
+        }
+    }
+
+    @Test("refuses a change in both environments of a credential that was submitted for one")
+    func noSibling() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let body = try Self.key().body.replacing("\"both\"", with: "\"sandbox\"")
+            let made = try await world.expect(201, "POST", path, body)
+            try await world.expect(201, "POST", path, try Self.key().body)
+            let id = try #require(try made.member("items")?.array?.first?.object?["id"]?.string)
+            for action in ["activate", "retire"] {
+                for environment in ["both", "production"] {
+                    try await world.refuse(
+                        .invalidValue, "POST", "\(path)/\(id)/\(action)", #"{"environment": "\#(environment)"}"#,
+                        pointer: "/environment")
+                }
+            }
+            #expect(try await Self.states(world, path).allSatisfy { $0 == "staged" })
+        }
+    }
+
+    @Test("refuses to activate a certificate that has expired since it was submitted")
+    func expired() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let app = try #require(try await world.stores.registry.app(slug: "tower")).id
+            let now = Clocks.wallNow()
+            let past = now + .seconds(-30 * 86_400)
+            let pem = try CertificateAuthority(validity: .days(3_650, from: past)).issue(
+                CertificateSubject(commonName: "Apple Push Services: com.example.app", userID: "com.example.app"),
+                validity: .days(29, from: past)
+            ).pem()
+            let text = String(decoding: pem, as: UTF8.self)
+            let apns = #""provider": "apns", "kind": "certificate", "environment": "production""#
+            let body = #"{\#(apns), "pem": \#(String(decoding: JSONValue.string(text).bytes, as: UTF8.self))}"#
+            try await world.refuse(.certificateExpired, "POST", path, body)
+            let id = try await world.stores.credentials.nextIDs(1)[0]
+            let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
+            let sealed = try vault.seal(
+                JSONValue.object(JSONObject([JSONMember("pem", .string(text))])).bytes,
+                purpose: "credential/\(id.value)/\(app.value)/production")
+            let old = NewCredential(
+                id: id, app: app, provider: .apns, environment: .production, kind: .certificate,
+                topics: ["com.example.app"], facts: Array("{}".utf8), sealed: sealed)
+            _ = try await world.stores.credentials.insert([old], app: app, activate: false, once: nil) { _ in [] }
+            try await world.refuse(.certificateExpired, "POST", "\(path)/\(id.value)/activate")
+            #expect(try await Self.states(world, path) == ["staged"])
+        }
+    }
+
+    @Test("shows why and since when a provider refuses a credential")
+    func refusedByProvider() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            try await world.expect(201, "POST", path, try Self.key(activate: true).body)
+            let app = try #require(try await world.stores.registry.app(slug: "tower")).id
+            let refused = try await world.stores.credentials.list(app: app)[0].id
+            try await world.stores.credentials.block(refused, reason: "InvalidProviderToken", for: .seconds(3_600))
+            let items = try await world.expect(200, "GET", path).member("items")?.array ?? []
+            #expect(items[0].object?["refused"]?.object?["reason"] == "InvalidProviderToken")
+            #expect(items[0].object?["refused"]?.object?["since"]?.string != nil)
+            #expect(items[1].object?["refused"]?.isNull == true)
+        }
+    }
+
+    @Test("warns of topics that only the credential or only the devices have")
+    func warnings() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.expect(201, "PUT", app + "/devices/phone", GatewayWorld.registration(1))
+            let body = try Self.key().body.replacing("com.example.app", with: "com.example.ap")
+            let made = try await world.expect(201, "POST", app + "/credentials", body)
+            let id = try #require(try made.member("items")?.array?.first?.object?["id"]?.string)
+            let active = try await world.expect(200, "POST", "\(app)/credentials/\(id)/activate")
+            for reply in [made, active] {
+                let warnings = try reply.member("warnings")?.array?.compactMap(\.object) ?? []
+                #expect(
+                    warnings.compactMap { $0["code"]?.string } == ["topic_without_devices", "topic_without_credential"])
+                #expect(warnings[0]["detail"]?.string?.contains("com.example.ap,") == true)
+                #expect(warnings[1]["detail"]?.string?.contains("com.example.app,") == true)
+            }
+            let right = try await world.expect(201, "POST", app + "/credentials", try Self.key().body)
+            #expect(try right.member("warnings")?.array?.isEmpty == true)
+        }
+    }
 
     private static func states(_ world: GatewayWorld, _ path: String) async throws -> [String] {
         let items = try await world.expect(200, "GET", path).member("items")?.array ?? []

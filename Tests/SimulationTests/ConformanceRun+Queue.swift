@@ -203,7 +203,7 @@ extension ConformanceRun {
         }
         guard random.happens(perMille: 700) else {
             pushHistory.append("no credential for app \(app.value), \(environment)")
-            _ = try await stores.credentials.retire(credential, app: app)
+            _ = try await stores.credentials.retire([credential], app: app)
             simulated.senders.remove(at: known)
             return nil
         }

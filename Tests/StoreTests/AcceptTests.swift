@@ -271,11 +271,11 @@ struct IdempotencyTests {
                 [account], app: world.app, activate: false, once: nil
             ) { _ in [] }
             #expect(try await providers() == [])
-            _ = try await world.stores.credentials.activate(key, app: world.app)
+            _ = try await world.stores.credentials.activate([key], app: world.app)
             #expect(try await providers() == [.fcm])
             try await world.register(1...1)
             #expect(try await providers() == [.apns, .fcm])
-            _ = try await world.stores.credentials.retire(key, app: world.app)
+            _ = try await world.stores.credentials.retire([key], app: world.app)
             #expect(try await providers() == [.apns])
             // Sibling routes do not count.
             _ = try await world.pool.run(query("UPDATE routes SET number = 0"))

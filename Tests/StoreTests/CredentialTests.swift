@@ -49,13 +49,35 @@ struct CredentialSlotTests {
             let new = try await credentials.insert(world.credential(["a", "b"], sealed: [2]), activate: false)
             #expect(new.state == .staged)
             #expect(try await world.active("a") == old.id)
-            let activated = try await credentials.activate(new.id, app: world.app)
-            #expect(activated?.state == .active)
+            let activated = try await credentials.activate([new.id], app: world.app)
+            #expect(activated?.records.map(\.state) == [.active])
             #expect(try await world.active("b") == new.id)
             #expect(try await credentials.list(app: world.app).map(\.state) == [.retired, .active])
             // The old credential can be activated again.
-            _ = try await credentials.activate(old.id, app: world.app)
+            _ = try await credentials.activate([old.id], app: world.app)
             #expect(try await credentials.list(app: world.app).map(\.state) == [.active, .retired])
+        }
+    }
+
+    @Test("changes together with the slot of the other environment, or not at all")
+    func together() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            func states() async throws -> [CredentialState] {
+                try await credentials.list(app: world.app).map(\.state)
+            }
+            let old = try await credentials.insert(world.credential(["a"], environment: .sandbox), activate: true).id
+            let one = try await credentials.insert(world.credential(["a"]), activate: false).id
+            let two = try await credentials.insert(world.credential(["a"], environment: .sandbox), activate: false).id
+            #expect(try await credentials.activate([one, CredentialID(999)], app: world.app) == nil)
+            #expect(try await states() == [.active, .staged, .staged])
+            let written = try await credentials.activate([two, one], app: world.app)
+            #expect(written?.records.map(\.id) == [two, one])
+            #expect(try await states() == [.retired, .active, .active])
+            #expect(try await credentials.retire([one, two], app: world.app))
+            #expect(try await states() == [.retired, .retired, .retired])
+            _ = try await credentials.activate([old], app: world.app)
+            #expect(try await states() == [.active, .retired, .retired])
         }
     }
 
@@ -67,7 +89,7 @@ struct CredentialSlotTests {
             for _ in 0..<6 { ids.append(try await credentials.insert(world.credential(["a"]), activate: false).id) }
             for _ in 0..<5 {
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    for id in ids { group.addTask { _ = try await credentials.activate(id, app: world.app) } }
+                    for id in ids { group.addTask { _ = try await credentials.activate([id], app: world.app) } }
                     try await group.waitForAll()
                 }
                 #expect(try await credentials.list(app: world.app).count { $0.state == .active } == 1)
@@ -110,7 +132,7 @@ struct CredentialSlotTests {
                 #expect(try await world.active(unnamed) == key)
             }
             #expect(try await world.active("com.example.other", .production, .voip) == any)
-            _ = try await world.stores.credentials.retire(calls, app: world.app)
+            _ = try await world.stores.credentials.retire([calls], app: world.app)
             #expect(try await world.active(topic, .production, .voip) == key)
         }
     }
@@ -142,17 +164,70 @@ struct CredentialSlotTests {
         try await withStores { world in
             let credentials = world.stores.credentials
             let first = try await credentials.insert(world.credential(["a"]), activate: true).id
-            #expect(try await credentials.retire(first, app: AppID(99)) == false)
-            #expect(try await credentials.retire(first, app: world.app))
-            #expect(try await credentials.retire(first, app: world.app))
-            #expect(try await credentials.retire(CredentialID(999), app: world.app) == false)
+            #expect(try await credentials.retire([first], app: AppID(99)) == false)
+            #expect(try await credentials.retire([first], app: world.app))
+            #expect(try await credentials.retire([first], app: world.app))
+            #expect(try await credentials.retire([CredentialID(999)], app: world.app) == false)
             let other = try await credentials.insert(world.credential(["b"]), activate: true).id
             let gone = [first, CredentialID(999)]
             #expect(try await credentials.inactive(among: [first, other, CredentialID(999)]) == gone)
             #expect(try await world.active("a") == nil)
-            #expect(try await credentials.activate(CredentialID(999), app: world.app) == nil)
+            #expect(try await credentials.activate([CredentialID(999)], app: world.app) == nil)
             #expect(try await credentials.delete(first, app: world.app))
             #expect(try await credentials.list(app: world.app).map(\.id) == [other])
+        }
+    }
+}
+
+@Suite("The topics of a written credential")
+struct TopicMismatchTests {
+    private func mismatches(
+        _ world: StoreWorld, _ topics: [String], environment: PushEnvironment = .production, wholeTopics: [String] = [],
+        activate: Bool = true
+    ) async throws -> [TopicMismatch] {
+        let new = try await world.credential(topics, environment: environment, wholeTopics: wholeTopics)
+        let found = Mutex<[TopicMismatch]>([])
+        _ = try await world.stores.credentials.insert([new], app: world.app, activate: activate, once: nil) { written in
+            found.withLock { $0 = written.mismatches }
+            return []
+        }
+        return found.withLock { $0 }
+    }
+
+    @Test("match those of the app's devices, whether the credential is active yet or not")
+    func matching() async throws {
+        try await withStores { world in
+            #expect(try await mismatches(world, ["com.example.gardn"]).isEmpty, "without devices nothing mismatches")
+            try await world.register(1...1)
+            for activate in [false, true] {
+                #expect(try await mismatches(world, [StoreWorld.topic], activate: activate).isEmpty)
+            }
+            #expect(try await mismatches(world, []).isEmpty)
+        }
+    }
+
+    @Test("mismatch if no device has one of them, and if no credential covers a device's topic")
+    func misspelt() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let found = try await mismatches(world, ["com.example.ap"])
+            #expect(
+                found == [
+                    TopicMismatch(topic: "com.example.ap", kind: .withoutDevices),
+                    TopicMismatch(topic: StoreWorld.topic, kind: .withoutCredential(.production)),
+                ])
+            // No device named the topic in the sandbox: pushes to it need no credential there.
+            let sandbox = try await mismatches(world, ["com.example.ap"], environment: .sandbox)
+            #expect(sandbox.map(\.kind) == [.withoutDevices])
+        }
+    }
+
+    @Test("match a service's certificate if the app's devices have its bundle id")
+    func service() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let voip = StoreWorld.topic + ".voip"
+            #expect(try await mismatches(world, [voip], wholeTopics: [voip, ".voip"]).isEmpty)
         }
     }
 }
@@ -169,6 +244,7 @@ struct LaneBlockTests {
             let blocks = try await credentials.blocks(now: dawn + .seconds(59))
             #expect(blocks.map(\.credential) == [id])
             #expect(blocks.map(\.until) == [dawn + .seconds(60)])
+            #expect(blocks.map(\.since) == [dawn])
             #expect(try await credentials.blocks(now: dawn + .seconds(60)).isEmpty)
         }
     }

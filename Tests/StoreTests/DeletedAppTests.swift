@@ -33,8 +33,8 @@ struct DeletedAppTests {
 
     /// One row in every table that can refer to an app.
     private static let contents = """
-        INSERT INTO credentials (app_id, provider, environment, kind, sealed, state)
-            SELECT app_id, 1, environment, 'token', '', 2 FROM routes;
+        INSERT INTO credentials (submission, app_id, provider, environment, kind, sealed, state)
+            SELECT 1, app_id, 1, environment, 'token', '', 2 FROM routes;
         INSERT INTO lane_blocks (credential_id, reason, until) SELECT id, 'InvalidProviderToken', now() FROM credentials;
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', now() FROM registrations;
         INSERT INTO route_minutes SELECT id, now() FROM routes;

@@ -101,5 +101,6 @@ extension QueryPlanTests {
         ("history_failures", "Merge Append\n"),
         ("message_app_status", "using messages_unfinished on messages"),
         ("message_app_status", "on routes"),
+        ("credential_topic_mismatches", "on routes"),
     ]
 }

@@ -117,7 +117,7 @@ struct OtherEnvironmentOfLeaseTests {
             #expect(try await offered(world) == nil)
             let later = dawn + .seconds(60)
             #expect(try await offered(world, at: later) == sandbox)
-            _ = try await world.stores.credentials.retire(named, app: world.app)
+            _ = try await world.stores.credentials.retire([named], app: world.app)
             #expect(try await offered(world, at: later) == nil)
             try await world.sender(.sandbox)
             #expect(try await offered(world, at: later) == sandbox)

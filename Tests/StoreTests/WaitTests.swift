@@ -126,7 +126,7 @@ struct WaitTests {
             #expect(try await world.checkedProgress(at: dawn + .seconds(5)).waits == [wait(.credential, since: dawn)])
             let credential = try await world.credential()
             #expect(try await world.checkedProgress(at: dawn + .seconds(5)).waits.isEmpty)
-            #expect(try await world.stores.credentials.retire(credential, app: world.app))
+            #expect(try await world.stores.credentials.retire([credential], app: world.app))
             try await world.pool.script("UPDATE credentials SET retired_at = '2026-11-01T00:00:00Z'")
             let retired = WallInstant(secondsSince1970: 1_793_491_200)
             let later = try await world.progress(at: retired + .seconds(5)).waits

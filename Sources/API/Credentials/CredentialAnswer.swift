@@ -4,16 +4,37 @@ import Store
 
 /// Credentials as the API shows them, without their secrets.
 enum CredentialAnswer {
-    static func body(_ credential: CredentialRecord) -> [UInt8] {
-        JSONWriter.body(capacity: 512) { write(credential, to: &$0) }
+    /// - Parameter blocks: the refusals that hold, maybe of other credentials too.
+    static func page(_ credentials: [CredentialRecord], _ blocks: [LaneBlock]) -> [UInt8] {
+        JSONWriter.page(credentials, next: nil) { write($1, blocks, to: &$0) }
     }
 
-    static func page(_ credentials: [CredentialRecord]) -> [UInt8] {
-        JSONWriter.page(credentials, next: nil) { write($1, to: &$0) }
+    /// No provider has seen these credentials yet.
+    static func submitted(_ written: WrittenCredentials) -> [UInt8] {
+        JSONWriter.body(capacity: 4_096) { writer in
+            writer.objects("items", written.records) { write($1, [], to: &$0) }
+            writer.optional("next", nil)
+            writeWarnings(written.mismatches, to: &writer)
+        }
     }
 
-    private static func write(_ credential: CredentialRecord, to writer: inout JSONWriter) {
+    /// - Parameter written: the activated credential, and maybe that of the sibling environment.
+    static func activated(_ written: WrittenCredentials, _ blocks: [LaneBlock]) -> [UInt8] {
+        JSONWriter.body(capacity: 1_024) { writer in
+            write(written.records[0], blocks, to: &writer)
+            if let sibling = written.records.dropFirst().first {
+                writer.object("sibling") { write(sibling, blocks, to: &$0) }
+            } else {
+                writer.name("sibling")
+                writer.null()
+            }
+            writeWarnings(written.mismatches, to: &writer)
+        }
+    }
+
+    private static func write(_ credential: CredentialRecord, _ blocks: [LaneBlock], to writer: inout JSONWriter) {
         writer.member("id", String(credential.id.value))
+        writer.member("submission", String(credential.submission.value))
         writer.member("provider", credential.provider.name)
         writer.member("kind", credential.kind.rawValue)
         writer.member("environment", credential.environment.name)
@@ -23,6 +44,22 @@ enum CredentialAnswer {
         writer.time("created_at", credential.createdAt)
         writer.optionalTime("activated_at", credential.activatedAt)
         writer.optionalTime("retired_at", credential.retiredAt)
+        if let block = blocks.first(where: { $0.credential == credential.id }) {
+            writer.object("refused") {
+                $0.member("reason", block.reason)
+                $0.time("since", block.since)
+            }
+        } else {
+            writer.name("refused")
+            writer.null()
+        }
+    }
+
+    private static func writeWarnings(_ mismatches: [TopicMismatch], to writer: inout JSONWriter) {
+        writer.objects("warnings", mismatches) { writer, mismatch in
+            writer.member("code", mismatch.code)
+            writer.member("detail", mismatch.sentence)
+        }
     }
 
     /// The gateway wrote the facts, beside the sealed part, to be shown.
@@ -38,12 +75,23 @@ enum CredentialAnswer {
     }
 }
 
-extension CredentialState {
-    var name: String {
-        switch self {
-        case .staged: "staged"
-        case .active: "active"
-        case .retired: "retired"
+extension TopicMismatch {
+    /// Stable words: docs/openapi.yaml lists them.
+    fileprivate var code: String {
+        switch kind {
+        case .withoutDevices: "topic_without_devices"
+        case .withoutCredential: "topic_without_credential"
+        }
+    }
+
+    fileprivate var sentence: String {
+        switch kind {
+        case .withoutDevices:
+            "The credential names the topic \(topic), but no device of the app does. Compare it with the bundle id of the "
+                + "app's build."
+        case .withoutCredential(let environment):
+            "Devices of the \(environment.name) environment have the topic \(topic), but no active credential covers it: "
+                + "their pushes wait. Submit a credential for that topic."
         }
     }
 }

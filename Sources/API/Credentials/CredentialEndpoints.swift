@@ -7,11 +7,13 @@ extension Endpoint {
             try await $0.credentials.submit($1)
         },
         Endpoint(
-            "activateCredential", .post, "/v1/apps/{app}/credentials/{credential}/activate", .scope(.credentials)
+            "activateCredential", .post, "/v1/apps/{app}/credentials/{credential}/activate", .scope(.credentials),
+            body: .json
         ) { try await $0.credentials.activate($1) },
-        Endpoint("retireCredential", .post, "/v1/apps/{app}/credentials/{credential}/retire", .scope(.credentials)) {
-            try await $0.credentials.retire($1)
-        },
+        Endpoint(
+            "retireCredential", .post, "/v1/apps/{app}/credentials/{credential}/retire", .scope(.credentials),
+            body: .json
+        ) { try await $0.credentials.retire($1) },
         Endpoint("deleteCredential", .delete, "/v1/apps/{app}/credentials/{credential}", .scope(.credentials)) {
             try await $0.credentials.delete($1)
         },

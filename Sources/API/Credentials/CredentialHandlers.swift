@@ -9,7 +9,9 @@ struct CredentialHandlers: Sendable {
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
-        return Answer(.ok, CredentialAnswer.page(try await translating(.reads, await service.list(app: app.id))))
+        let credentials = try await translating(.reads, await service.list(app: app.id))
+        let blocks = try await translating(.reads, await service.blocks())
+        return Answer(.ok, CredentialAnswer.page(credentials, blocks))
     }
 
     /// Stores one credential for each environment that it was submitted for.
@@ -19,7 +21,7 @@ struct CredentialHandlers: Sendable {
         let claim = call.idempotencyClaim
         let reply = try await translating(
             claim == nil ? .mayDouble : .isKeyed,
-            await service.submit(submission, app: app.id, idempotency: claim, answer: CredentialAnswer.page))
+            await service.submit(submission, app: app.id, idempotency: claim, answer: CredentialAnswer.submitted))
         switch reply {
         case .done(let bytes): return Answer(.created, bytes)
         case .replayed(let bytes): return Answer(.created, bytes, headers: [Answer.replayedHeader])
@@ -28,14 +30,18 @@ struct CredentialHandlers: Sendable {
     }
 
     func activate(_ call: Call) async throws(Problem) -> Answer {
+        let both = try CredentialRequest.readBoth(call.body)
         let (id, app) = try await subject(of: call)
-        let credential = try await translating(.isIdempotent, await service.activate(id, app: app))
-        return Answer(.ok, CredentialAnswer.body(credential))
+        // Reading comes first: a failure after the change would hide it.
+        let blocks = try await translating(.reads, await service.blocks())
+        let written = try await translating(.isIdempotent, await service.activate(id, app: app, both: both))
+        return Answer(.ok, CredentialAnswer.activated(written, blocks))
     }
 
     func retire(_ call: Call) async throws(Problem) -> Answer {
+        let both = try CredentialRequest.readBoth(call.body)
         let (id, app) = try await subject(of: call)
-        try await translating(.isIdempotent, await service.retire(id, app: app))
+        try await translating(.isIdempotent, await service.retire(id, app: app, both: both))
         return .done
     }
 

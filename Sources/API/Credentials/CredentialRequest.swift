@@ -6,10 +6,21 @@ import Model
 import ProviderInterface
 import Providers
 
-/// Reads the body of `POST .../credentials`. Whether the key or certificate is valid is found out later.
+/// Reads the bodies of requests about credentials.
 package enum CredentialRequest {
     static let topicsMax = 100
+    private static let both = "both"
 
+    /// Whether a change concerns the credential of the sibling environment too. The body may be empty.
+    static func readBoth(_ body: [UInt8]) throws(Problem) -> Bool {
+        guard !body.isEmpty else { return false }
+        var reader = try EnvelopeReader(body: body)
+        let choice: String? = try reader.choice("environment", [both]) { $0 == both ? both : nil }
+        try reader.end()
+        return choice != nil
+    }
+
+    /// Reads the body of `POST .../credentials`. Whether the key or certificate is valid is found out later.
     package static func read(_ body: [UInt8]) throws(Problem) -> CredentialSubmission {
         var reader = try EnvelopeReader(body: body)
         let provider = try reader.requiredProvider()
@@ -27,11 +38,11 @@ package enum CredentialRequest {
         _ reader: inout EnvelopeReader, of provider: any PushProvider
     ) throws(Problem) -> [PushEnvironment] {
         let offered = provider.environments
-        let names = offered.map(\.name) + (offered.count > 1 ? ["both"] : [])
+        let names = offered.map(\.name) + (offered.count > 1 ? [both] : [])
         if offered.count > 1 { _ = try reader.required("environment", "one of \(names.joined(separator: ", "))") }
         let environments: [PushEnvironment]? = try reader.choice("environment", names) { choice in
             guard names.contains(choice) else { return nil }
-            return choice == "both" ? offered : offered.filter { $0.name == choice }
+            return choice == both ? offered : offered.filter { $0.name == choice }
         }
         return environments ?? offered
     }

@@ -57,6 +57,7 @@ extension Problem {
             case .store(let fault): Problem(fault, repetition)
             case .unusable(let fault): Problem(fault)
             case .unknownCredential: Problem(.unknownCredential, fault.description)
+            case .hasNoSibling: Problem(.invalidValue, fault.description, at: .root / "environment")
             case .overloaded, .openingTooSlow: tryAgain(.overloaded)
             case .shareUsedUp: tryAgain(.shareUsedUp)
             case .vault: Problem(.vaultFailed, fault.description)

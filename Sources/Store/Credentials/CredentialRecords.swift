@@ -60,6 +60,8 @@ package struct NewCredential: Equatable, Sendable {
 
 package struct CredentialRecord: Equatable, Sendable {
     package let id: CredentialID
+    /// The first credential of its submission, which has another one for each further environment.
+    package let submission: CredentialID
     package let app: AppID
     package let provider: Provider
     package let environment: PushEnvironment
@@ -73,10 +75,11 @@ package struct CredentialRecord: Equatable, Sendable {
     package let retiredAt: WallInstant?
 
     init(_ row: inout Row) throws(PostgresError) {
-        (id, app) = (CredentialID(try row.int64()), AppID(try row.int64()))
+        (id, submission) = (CredentialID(try row.int64()), CredentialID(try row.int64()))
+        app = AppID(try row.int64())
         (provider, environment) = (try row.stored(), try row.stored())
         guard let kind = CredentialKind(rawValue: try row.text()) else {
-            throw .unexpectedShape(statement: "credential", column: 4)
+            throw .unexpectedShape(statement: "credential", column: 5)
         }
         self.kind = kind
         (topics, facts, sealed) = (try row.textArray(), try row.json(), try row.bytes())
@@ -89,11 +92,13 @@ package struct CredentialRecord: Equatable, Sendable {
 package struct LaneBlock: Equatable, Sendable {
     package let credential: CredentialID
     package let reason: String
+    /// The first refusal of those that follow each other.
+    package let since: WallInstant
     package let until: WallInstant
 
     init(_ row: inout Row) throws(PostgresError) {
         credential = CredentialID(try row.int64())
-        (reason, until) = (try row.text(), try row.instant())
+        (reason, since, until) = (try row.text(), try row.instant(), try row.instant())
     }
 }
 

@@ -4,7 +4,7 @@ import Postgres
 /// Credentials, lane blocks, provider tokens, the proof of the master key.
 enum CredentialSQL {
     private static let columns = """
-        id, app_id, provider, environment, kind, topics, facts, sealed, state, created_at, activated_at, retired_at
+        id, submission, app_id, provider, environment, kind, topics, facts, sealed, state, created_at, activated_at, retired_at
         """
 
     static let nextIDs = Statement(
@@ -14,9 +14,10 @@ enum CredentialSQL {
     static let insert = Statement(
         "credential_insert",
         """
-        INSERT INTO credentials (app_id, provider, environment, kind, topics, whole_topics, facts, sealed, id)
+        INSERT INTO credentials (app_id, provider, environment, kind, topics, whole_topics, facts, sealed, id,
+            submission)
         OVERRIDING SYSTEM VALUE
-        VALUES (:app, :provider, :environment, :kind, :topics, :whole_topics, :facts, :sealed, :credential)
+        VALUES (:app, :provider, :environment, :kind, :topics, :whole_topics, :facts, :sealed, :credential, :submission)
         RETURNING \(columns)
         """)
 
@@ -24,13 +25,13 @@ enum CredentialSQL {
     /// could both fill it. References to the app don't wait.
     static let lockApp = Statement("credential_lock_app", "SELECT 1 FROM apps WHERE id = :app FOR NO KEY UPDATE")
 
-    /// Retires the active credential of its slot.
+    /// Retires the active credentials of their slots.
     static let makeRoom = Statement(
         "credential_make_room",
         """
         UPDATE credentials mate SET state = \(CredentialState.retired.sql), retired_at = clock_timestamp()
         FROM credentials own
-        WHERE own.id = :credential AND own.app_id = :app AND mate.id <> own.id
+        WHERE own.id = ANY (:credentials) AND own.app_id = :app AND mate.id <> own.id
             AND mate.state = \(CredentialState.active.sql) AND mate.app_id = own.app_id
             AND mate.provider = own.provider AND mate.environment = own.environment AND mate.topics = own.topics
         """)
@@ -40,7 +41,7 @@ enum CredentialSQL {
         """
         UPDATE credentials SET state = \(CredentialState.active.sql), retired_at = NULL,
             activated_at = CASE WHEN state = \(CredentialState.active.sql) THEN activated_at ELSE clock_timestamp() END
-        WHERE id = :credential AND app_id = :app RETURNING \(columns)
+        WHERE id = ANY (:credentials) AND app_id = :app RETURNING \(columns)
         """)
 
     static let list = Statement(
@@ -51,7 +52,7 @@ enum CredentialSQL {
         """
         UPDATE credentials SET state = \(CredentialState.retired.sql),
             retired_at = CASE WHEN state = \(CredentialState.retired.sql) THEN retired_at ELSE clock_timestamp() END
-        WHERE id = :credential AND app_id = :app
+        WHERE id = ANY (:credentials) AND app_id = :app
         """)
 
     static let delete = Statement(
@@ -107,7 +108,7 @@ enum CredentialSQL {
     static let blocks = Statement(
         "lane_blocks",
         """
-        SELECT credential_id, reason, until FROM lane_blocks WHERE until > coalesce(:now, now()) ORDER BY credential_id
+        SELECT credential_id, reason, blocked_at, until FROM lane_blocks WHERE until > coalesce(:now, now()) ORDER BY credential_id
         """)
 
     static let providerToken = Statement(

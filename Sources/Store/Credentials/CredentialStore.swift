@@ -16,30 +16,29 @@ package struct CredentialStore: Sendable {
         }
     }
 
-    /// Writes an app's credentials and activates them if asked: all of it or nothing.
+    /// Writes the credentials of one submission and activates them if asked: all of it or nothing.
     ///
     /// - Parameters:
     ///   - claim: the request's idempotency key; a repeated request has no second effect.
     ///   - answer: makes the request's answer; it is stored with the key.
     package func insert(
         _ credentials: [NewCredential], app: AppID, activate: Bool, once claim: IdempotencyClaim?,
-        answer: @Sendable ([CredentialRecord]) -> [UInt8]
+        answer: @Sendable (WrittenCredentials) -> [UInt8]
     ) async throws(StoreFault) -> IdempotentReply {
-        precondition(credentials.allSatisfy { $0.app == app }, "all credentials belong to the app of the request")
-        let lock = activate ? [Self.lock(app)] : []
-        let changes = credentials.map { [Self.insertion($0)] + (activate ? Self.activation($0.id, app) : []) }
+        precondition(!credentials.isEmpty && credentials.allSatisfy { $0.app == app }, "all are of the request's app")
+        let ids = credentials.map(\.id)
+        let insertions = credentials.map { Self.insertion($0, submission: ids[0]) }
+        let queries =
+            activate
+            ? [Self.lock(app)] + insertions + Self.activation(ids, app)
+            : insertions + [Self.topicMismatches(ids, app)]
         let pool = pool
         let reply = try await translating { () throws(PostgresError) in
             try await pool.once(claim, of: app) { transaction throws(PostgresError) in
-                var answers = try await transaction.run(lock + changes.flatMap(\.self))[lock.count...]
-                var records: [CredentialRecord] = []
-                for change in changes {
-                    // The last statement of each change returns the credential's row.
-                    let own = answers.prefix(change.count)
-                    answers = answers.dropFirst(change.count)
-                    records.append(try own[own.endIndex - 1].one(CredentialRecord.init))
-                }
-                return answer(records)
+                let answers = try await transaction.run(queries)
+                let mismatches = answers[answers.count - 1]
+                guard activate else { return answer(try WrittenCredentials(answers.dropLast(), mismatches, ids)) }
+                return answer(try WrittenCredentials([answers[answers.count - 2]], mismatches, ids))
             }
         }
         if activate, case .done = reply { notifier.notify(.credentials) }
@@ -51,7 +50,7 @@ package struct CredentialStore: Sendable {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
     }
 
-    private static func insertion(_ credential: NewCredential) -> Query {
+    private static func insertion(_ credential: NewCredential, submission: CredentialID) -> Query {
         Query(CredentialSQL.insert) {
             $0.int64("app", credential.app.value)
             $0.int16("provider", credential.provider.rawValue)
@@ -62,32 +61,42 @@ package struct CredentialStore: Sendable {
             $0.json("facts", credential.facts)
             $0.bytes("sealed", credential.sealed)
             $0.int64("credential", credential.id.value)
+            $0.int64("submission", submission.value)
         }
     }
 
     private static func lock(_ app: AppID) -> Query { Query(CredentialSQL.lockApp) { $0.int64("app", app.value) } }
 
-    private static func activation(_ id: CredentialID, _ app: AppID) -> [Query] {
-        [CredentialSQL.makeRoom, CredentialSQL.activate].map { query($0, id, app) }
+    /// The last two statements return the credentials, and the topics that do not match.
+    private static func activation(_ ids: [CredentialID], _ app: AppID) -> [Query] {
+        [CredentialSQL.makeRoom, CredentialSQL.activate].map { query($0, ids, app) } + [topicMismatches(ids, app)]
     }
 
-    private static func query(_ statement: Statement, _ id: CredentialID, _ app: AppID) -> Query {
+    private static func query(_ statement: Statement, _ ids: [CredentialID], _ app: AppID) -> Query {
         Query(statement) {
-            $0.int64("credential", id.value)
+            $0.int64Array("credentials", ids.map(\.value))
             $0.int64("app", app.value)
         }
     }
 
-    /// Activates a credential, for the first time or again; nil: no such credential. The slot's former one retires in
-    /// the same transaction.
-    package func activate(_ id: CredentialID, app: AppID) async throws(StoreFault) -> CredentialRecord? {
-        let queries = [Self.lock(app)] + Self.activation(id, app)
+    /// Activates credentials, for the first time or again, all or none; nil: one of them does not exist. The former
+    /// ones of their slots retire in the same transaction.
+    package func activate(_ ids: [CredentialID], app: AppID) async throws(StoreFault) -> WrittenCredentials? {
+        let queries = [Self.lock(app)] + Self.activation(ids, app)
         let pool = pool
-        let activated = try await translating { () throws(PostgresError) in
-            try await pool.run(queries, transaction: TransactionOptions())[2].first(CredentialRecord.init)
+        let written = try await translating { () throws(PostgresError) in
+            try await pool.transaction { transaction throws(PostgresError) -> WrittenCredentials? in
+                let answers = try await transaction.run(queries)
+                let written = try WrittenCredentials([answers[2]], answers[3], ids)
+                guard written.records.count == ids.count else {
+                    await transaction.abandon()
+                    return nil
+                }
+                return written
+            }
         }
-        if activated != nil { notifier.notify(.credentials) }
-        return activated
+        if written != nil { notifier.notify(.credentials) }
+        return written
     }
 
     package func list(app: AppID) async throws(StoreFault) -> [CredentialRecord] {
@@ -97,13 +106,17 @@ package struct CredentialStore: Sendable {
         }
     }
 
-    /// Retires a credential; false: there is no such one. Retiring it again changes nothing.
-    package func retire(_ id: CredentialID, app: AppID) async throws(StoreFault) -> Bool {
-        try await change(CredentialSQL.retire, id, app)
+    /// Retires credentials together; false: one of them does not exist. Retiring one again changes nothing.
+    package func retire(_ ids: [CredentialID], app: AppID) async throws(StoreFault) -> Bool {
+        try await change(Self.query(CredentialSQL.retire, ids, app)) == ids.count
     }
 
     package func delete(_ id: CredentialID, app: AppID) async throws(StoreFault) -> Bool {
-        try await change(CredentialSQL.delete, id, app)
+        let query = Query(CredentialSQL.delete) {
+            $0.int64("credential", id.value)
+            $0.int64("app", app.value)
+        }
+        return try await change(query) > 0
     }
 
     /// The credential that a route sends a service's pushes with; nil: none is active for it.
@@ -122,10 +135,10 @@ package struct CredentialStore: Sendable {
         }
     }
 
-    private func change(_ statement: Statement, _ id: CredentialID, _ app: AppID) async throws(StoreFault) -> Bool {
-        let query = Self.query(statement, id, app)
+    /// Returns the number of changed rows.
+    private func change(_ query: Query) async throws(StoreFault) -> Int {
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
         if count > 0 { notifier.notify(.credentials) }
-        return count > 0
+        return count
     }
 }
