@@ -20,7 +20,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let answer = try await client.get(try app.path("credentials"), as: .list(of: .credential))
-            return Output(answer) { writeTable(answer.elements("items")) }
+            return Output(answer) { CredentialText.writeTable(answer.elements("items")) }
         }
     }
 
@@ -70,12 +70,12 @@ package struct CredentialsCommand: AsyncParsableCommand {
                 "POST", try app.path("credentials"), .object(JSONObject(try members())),
                 idempotencyKey: UUID().uuidString, as: .list(of: .credential))
             return Output(answer) {
-                writeTable(answer.elements("items"))
-                guard !activate else { return }
-                for credential in answer.elements("items") {
-                    let command = "carillon credentials activate \(credential.shown("id")) --app \(try app.slug())"
-                    Console.remark("To activate it: " + command)
-                }
+                let credentials = answer.elements("items")
+                CredentialText.writeTable(credentials)
+                CredentialText.writeWarnings(answer)
+                guard !activate, let first = credentials.first else { return }
+                let command = "carillon credentials activate \(first.shown("id")) --app \(try app.slug())"
+                Console.remark("To activate it: \(command)\(credentials.count > 1 ? " --both" : "")")
             }
         }
 
@@ -143,28 +143,42 @@ package struct CredentialsCommand: AsyncParsableCommand {
         @Argument(help: "The credential's id, as credentials list shows it.") var id: String
 
         /// Asks for confirmation if pushes would have to wait for another credential.
-        func confirmInUse(_ question: String, _ yes: Bool, _ client: GatewayClient) async throws {
+        func confirmInUse(_ question: String, both: Bool = false, _ yes: Bool, _ client: GatewayClient) async throws {
             guard !yes else { return }
-            let all = try await client.get(try app.path("credentials"), as: .list(of: .credential))
-            let active = all.elements("items").first { $0.shown("id") == id && $0.shown("state") == "active" }
-            guard let active else { return }
-            let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
+            let all = try await client.get(try app.path("credentials"), as: .list(of: .credential)).elements("items")
+            guard let own = all.first(where: { $0.shown("id") == id }) else { return }
+            let active = all.filter {
+                let isMeant = $0.shown("id") == id || both && $0.shown("submission") == own.shown("submission")
+                return isMeant && $0.shown("state") == "active"
+            }
+            guard !active.isEmpty else { return }
+            let names = active.map {
+                "\($0.shown("id")) (\($0.shown("provider")) \($0.shown("environment")) \($0.shown("kind")))"
+            }
             try confirm(
-                "The credential \(id) (\(name)) of \(try app.slug()) is active. Without it, pushes that need it wait. "
-                    + question, yes)
+                "In use by \(try app.slug()): credential \(names.joined(separator: " and ")). Without it, pushes that need "
+                    + "it wait. " + question, yes)
         }
     }
 
     struct Activate: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Activates a credential in place of the previous one. No push fails.",
-            examples: ["carillon credentials activate 7 --app garden"])
+            examples: [
+                "carillon credentials activate 7 --app garden", "carillon credentials activate 7 --app garden --both",
+            ])
         @OptionGroup var one: One
+        @Flag(help: "Activates it in both environments, together.") var both = false
         var app: AppOptions { one.app }
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let path = try app.path("credentials", one.id, "activate")
-            return Output(try await client.send("POST", path, as: .credential), "The credential \(one.id) is active.")
+            let answer = try await client.send(
+                "POST", path, both ? CredentialText.bothEnvironments : nil, as: .credential)
+            return Output(answer) {
+                Console.write(CredentialText.activated(answer))
+                CredentialText.writeWarnings(answer)
+            }
         }
     }
 
@@ -173,13 +187,17 @@ package struct CredentialsCommand: AsyncParsableCommand {
             abstract: "Retires a credential, after a confirmation. It can be activated again.",
             examples: ["carillon credentials retire 7 --app garden --yes"])
         @OptionGroup var one: One
+        @Flag(help: "Retires it in both environments, together.") var both = false
         @Flag(help: "Skips the confirmation.") var yes = false
         var app: AppOptions { one.app }
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            try await one.confirmInUse("Retire it?", yes, client)
-            try await client.order("POST", try app.path("credentials", one.id, "retire"))
-            return Output(["id": .string(one.id), "state": "retired"], "The credential \(one.id) is retired.")
+            try await one.confirmInUse("Retire it?", both: both, yes, client)
+            try await client.order(
+                "POST", try app.path("credentials", one.id, "retire"), both ? CredentialText.bothEnvironments : nil)
+            let place = both ? " in both environments" : ""
+            return Output(
+                ["id": .string(one.id), "state": "retired"], "The credential \(one.id) is retired\(place).")
         }
     }
 
@@ -197,13 +215,4 @@ package struct CredentialsCommand: AsyncParsableCommand {
             return Output(["id": .string(one.id), "state": "deleted"], "The credential \(one.id) is deleted.")
         }
     }
-}
-
-private func writeTable(_ credentials: [JSONValue]) {
-    TextTable.write(
-        credentials,
-        [
-            "ID": "id", "PROVIDER": "provider", "KIND": "kind", "ENVIRONMENT": "environment", "STATE": "state",
-            "TOPICS": "topics", "VALID UNTIL": "expires_at",
-        ], ifEmpty: "No credentials yet: carillon credentials add --help")
 }

@@ -70,8 +70,8 @@ package struct GatewayClient: Sendable {
     }
 
     /// Sends a request that the gateway answers with 204.
-    func order(_ method: String, _ path: String) async throws(CommandFault) {
-        guard try await call(method, path).status == 204 else {
+    func order(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws(CommandFault) {
+        guard try await call(method, path, body?.bytes).status == 204 else {
             throw CommandFault(.refused, "the gateway's answer does not confirm the request")
         }
     }
