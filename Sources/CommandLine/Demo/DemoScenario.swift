@@ -69,7 +69,7 @@ struct DemoScenario: Sendable {
     private var lines: [String] { (1...installations).map { DemoDevice($0).registration } }
 
     func broadcast() async throws -> JSONValue {
-        let before = try await standIns.requests()
+        let before = try await standIns.summaries()
         let message: JSONValue = [
             "audience": ["all": true], "badge": "increment", "sound": "default", "data": ["article": "42"],
             "notification": [
@@ -83,12 +83,14 @@ struct DemoScenario: Sendable {
             "POST", path("messages"), message, idempotencyKey: UUID().uuidString, as: .message)
         let account = try await client.watch(path("messages", accepted.shown("id")), app: Self.app)
         let took = clock.now - started
-        let pushes = try await standIns.requests() - before
+        let after = try await standIns.summaries()
+        let pushes = after.map { $0.count("requests") }.sum - before.map { $0.count("requests") }.sum
         let repeated = pushes - account.count("audience")
         let seconds = (took / .milliseconds(100)).rounded() / 10
         narrator.write(
             "from the request to the last push in \(seconds) s; \(pushes) requests reached the providers, "
                 + "\(max(0, repeated)) of them retries after a pause that a provider requested")
+        for line in DeferralText.lines(before: before, after: after) { narrator.write(line) }
         return account
     }
 

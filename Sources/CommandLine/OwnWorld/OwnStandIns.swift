@@ -61,11 +61,14 @@ package struct OwnStandIns: Sendable {
     }
 
     package func requests() async throws -> Int64 {
-        var count: Int64 = 0
-        for url in [production, sandbox, fcm] {
-            count += try await ask(url + "/simulator/summary").object?["requests"]?.integer ?? 0
-        }
-        return count
+        try await summaries().map { $0.count("requests") }.sum
+    }
+
+    /// The counts of APNs, its sandbox and FCM, in this order.
+    func summaries() async throws -> [JSONValue] {
+        var summaries: [JSONValue] = []
+        for url in [production, sandbox, fcm] { summaries.append(try await ask(url + "/simulator/summary")) }
+        return summaries
     }
 
     package func ask(_ url: String, posting body: [UInt8]? = nil) async throws -> JSONValue {
