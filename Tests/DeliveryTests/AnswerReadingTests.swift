@@ -47,6 +47,13 @@ struct AnswerReadingTests {
         #expect(reading.others.isEmpty && reading.consequences.isEmpty)
     }
 
+    @Test("count as accepted with a fault if they have a body")
+    func oddlyAccepted() {
+        #expect(reading(200).oddity == nil)
+        let odd = reading(200, "Unregistered")
+        #expect(odd.accepted == [0] && odd.oddity == "the body is not empty")
+    }
+
     @Test("identify the expired provider token by its generation and connection")
     func expiredToken() {
         let reading = reading(403, "ExpiredProviderToken")

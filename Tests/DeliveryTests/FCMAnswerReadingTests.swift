@@ -55,6 +55,21 @@ struct FCMAnswerReadingTests {
         #expect(reading.accepted == [0] && reading.others.isEmpty && reading.consequences.isEmpty)
     }
 
+    @Test(
+        "count as accepted with a fault if their body names no message",
+        arguments: [#"{"name":"#, "{}", "<html>Sign in</html>", #"{"name":"projects/tower/mess"#])
+    func oddlyAccepted(body: String) {
+        #expect(reading(200, body).accepted == [0])
+        #expect(reading(200, body).oddity == "the body is no JSON object that names the message")
+    }
+
+    @Test(
+        "count as accepted without a fault if their body names a message, or was cut off",
+        arguments: ["", #"{"name":"projects/tower/messages/1"}"#, "{\n  \"name\": \"projects/tower/messages/1\"\n}\n"])
+    func documented(body: String) {
+        #expect(reading(200, body).oddity == nil)
+    }
+
     @Test("refuse the access token of the request, and keep the connection")
     func accessToken() {
         let reading = reading(401, Self.error("UNAUTHENTICATED"))

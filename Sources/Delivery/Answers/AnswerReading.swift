@@ -13,6 +13,8 @@ package struct AnswerReading {
     package private(set) var refusedCount = 0
     /// The provider's complaint about the message itself; nil: it named nothing.
     package private(set) var complaint: MessageComplaint?
+    /// The fault in the body of a plain 200; nil: all are as documented.
+    package private(set) var oddity: String?
 
     /// - Parameters:
     ///   - laneIsProven: a push was accepted a short time ago. One that this batch accepts proves the lane, too.
@@ -24,10 +26,13 @@ package struct AnswerReading {
     ) {
         accepted.reserveCapacity(batch.answers.count)
         var responses: [ProviderResponse] = []
+        var acceptedBodies: [ByteRange] = []
         for answer in batch.answers {
             switch answer.kind {
             // The common answer. FCM's body names the message; we don't need that name.
-            case .response(200, _, _): accepted.append(answer.tag)
+            case .response(200, _, let body):
+                accepted.append(answer.tag)
+                if !body.isEmpty { acceptedBodies.append(body) }
             case .response(let status, let retryAfter, let body):
                 responses.append(
                     ProviderResponse(
@@ -38,6 +43,7 @@ package struct AnswerReading {
                 others.append(PositionedOutcome(position: answer.tag, outcome: .unknown(fault)))
             }
         }
+        if !acceptedBodies.isEmpty { oddity = provider.oddity(ofAccepted: acceptedBodies, bytes: batch.bytes) }
         guard !responses.isEmpty else { return }
         let classified = provider.classify(
             responses, bytes: batch.bytes,

@@ -131,6 +131,7 @@ extension DeliveryEngine {
             wereTried: out.parcel.attempt > 0, now: Clocks.wallNow(), &reasonNames)
         noteProof(out.lane, accepted: reading.accepted.count, refused: reading.refusedCount)
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
+        if let oddity = reading.oddity { report(oddity, out) }
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
         for consequence in reading.consequences {
             if let event = lanes.apply(consequence, on: out.lane, out.serviceRoute) { take(.lane(out.lane, event)) }
@@ -142,6 +143,22 @@ extension DeliveryEngine {
 }
 
 extension DeliveryEngine {
+    private static let odditiesEvery: Duration = .seconds(60)
+
+    private func report(_ oddity: String, _ out: OutstandingParcel) {
+        let now = Clocks.monotonicNow()
+        guard oddRoutes.isDue(out.serviceRoute.route, now: now, every: Self.odditiesEvery) else { return }
+        Task {
+            let app = await lanes.slug(of: out.parcel.app)
+            log.warning(
+                "Provider accepted pushes with an unexpected answer",
+                metadata: [
+                    "app": "\(app)", "provider": "\(out.provider?.name ?? "")",
+                    "credential": "\(out.lane.credential.value)", "reason": "\(oddity)",
+                ])
+        }
+    }
+
     private func report(_ complaint: MessageComplaint, _ out: OutstandingParcel) {
         Task {
             let app = await lanes.slug(of: out.parcel.app)

@@ -33,6 +33,8 @@ package actor DeliveryEngine {
     var routesQueued: Set<ServiceRoute> = []
     var reasonNames = ReasonNames()
     var suspectRoutes = SuspectRoutes()
+    /// Routes whose accepted pushes had answers with a fault.
+    var oddRoutes = SuspectRoutes()
     var complaints = ReportedComplaints()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)

@@ -32,6 +32,10 @@ extension APNsProvider {
         return answers
     }
 
+    package func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
+        bodies.isEmpty ? nil : "the body is not empty"
+    }
+
     private static func refusesCredential(_ verdict: ProviderVerdict) -> Bool {
         if case .deferred(_, .credentialRefused) = verdict.outcome { verdict.connection == .close } else { false }
     }

@@ -1,3 +1,4 @@
+import Basis
 import Model
 import ProviderInterface
 
@@ -24,6 +25,13 @@ extension FCMProvider {
             answers.add(response, verdict.outcome, isDocumented: verdict.isDocumented)
         }
         return answers
+    }
+
+    package func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
+        for body in bodies where !FCMResponse.namesMessage(bytes.span.extracting(body.range)) {
+            return "the body is no JSON object that names the message"
+        }
+        return nil
     }
 
     /// The wait of a push that is refused while others are accepted: the project exists, and the account may send.

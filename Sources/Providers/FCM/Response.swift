@@ -30,6 +30,23 @@ package enum FCMResponse {
             complaint: blamesMessage(row) ? error.complaint : nil)
     }
 
+    private static let name = Array(#""name""#.utf8)
+
+    /// Whether the body of a 200 is whole and names the message, as `{"name": "projects/tower/messages/1"}` does. Every
+    /// accepted push has such a body, so the JSON is not read.
+    static func namesMessage(_ body: Span<UInt8>) -> Bool {
+        var end = body.count
+        while end > 0, body[end - 1] <= UInt8(ascii: " ") { end -= 1 }
+        guard end > name.count, body[end - 1] == UInt8(ascii: "}") else { return false }
+        var matched = 0
+        for place in 0..<end {
+            if body[place] != name[matched] { matched = 0 }
+            if body[place] == name[matched] { matched += 1 }
+            if matched == name.count { return true }
+        }
+        return false
+    }
+
     private static func blamesMessage(_ row: FCMErrorRow) -> Bool {
         row.meaning == .rejected(.message) || row.meaning == .rejected(.ours)
     }

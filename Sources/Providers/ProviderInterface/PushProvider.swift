@@ -62,6 +62,11 @@ package protocol PushProvider: Sendable {
     /// the lane.
     /// - Parameter bytes: the bytes that the responses' ranges refer to.
     func classify(_ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext) -> ClassifiedAnswers
+
+    /// Says what is wrong with the bodies of plain 200s, without quoting them; nil: they are as documented. The pushes
+    /// are accepted all the same. A body that is missing may have been cut off, and is not given.
+    /// - Parameter bytes: the bytes that the ranges refer to.
+    func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String?
 }
 
 extension PushProvider {
