@@ -120,7 +120,7 @@ package struct CredentialService: Sendable {
     }
 
     package func retire(_ id: CredentialID, app: AppID, both: Bool = false) async throws(CredentialFault) {
-        let ids = both ? try await subjects(id, app, both).map(\.id) : [id]
+        let ids = try await both ? subjects(id, app, both).map(\.id) : [id]
         guard try await stored(await store.retire(ids, app: app)) else { throw .unknownCredential }
     }
 

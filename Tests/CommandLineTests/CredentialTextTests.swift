@@ -19,7 +19,7 @@ struct CredentialTextTests {
         ]
     }
 
-    @Test("name the fingerprint and serial number of a certificate, its topics, and the days that are left")
+    @Test("name a certificate by fingerprint and serial number, with its topics and the days left")
     func certificate() {
         let row = Self.row(Self.certificate(until: "2027-02-15T08:00:00Z"))
         #expect(row.contains("3f2a9c01d4e5b6a7, serial 0b7e "))
@@ -45,7 +45,7 @@ struct CredentialTextTests {
         #expect(Self.row(key).hasSuffix("InvalidProviderToken since 2026-12-31T12:00:00Z"))
     }
 
-    @Test("are both named if both environments were activated")
+    @Test("appear by both ids if both environments were activated")
     func both() {
         let one: JSONValue = ["id": "7", "environment": "production", "sibling": .null]
         #expect(CredentialText.activated(one) == "The credential 7 is active.")

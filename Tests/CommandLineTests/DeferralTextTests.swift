@@ -16,7 +16,7 @@ struct DeferralTextTests {
         ]
     }
 
-    @Test("names the provider and its answer for pushes that were sent again, and leaves out dead tokens")
+    @Test("names the answer that made pushes wait, by provider, and leaves out dead tokens")
     func deferred() {
         let unregistered = (Int64(410), "Unregistered", Int64(12))
         let before = [Self.summary((503, "ServiceUnavailable", 2)), Self.summary(), Self.summary()]
