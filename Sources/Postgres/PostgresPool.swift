@@ -11,6 +11,7 @@ package actor PostgresPool: PinnedActor {
 
     private let settings: PostgresSettings
     private let pool: PoolSettings
+    private let impaired: @Sendable (DatabaseCondition) -> Void
     private var machine: PoolMachine
     private var connections: [Int: PostgresConnection] = [:]
     private var waiting: [Int: Waiting] = [:]
@@ -23,8 +24,13 @@ package actor PostgresPool: PinnedActor {
     }
 
     /// Connects on demand.
-    package init(_ settings: PostgresSettings, pool: PoolSettings = PoolSettings(), loop: ReactorLoop) {
-        (self.settings, self.pool, self.loop) = (settings, pool, loop)
+    ///
+    /// - Parameter impaired: called on the loop's thread for each conversation that fails for such a condition.
+    package init(
+        _ settings: PostgresSettings, pool: PoolSettings = PoolSettings(), loop: ReactorLoop,
+        impaired: @escaping @Sendable (DatabaseCondition) -> Void = { _ in }
+    ) {
+        (self.settings, self.pool, self.loop, self.impaired) = (settings, pool, loop, impaired)
         machine = PoolMachine(pool)
     }
 
@@ -146,7 +152,10 @@ extension PostgresPool {
         let number = try await borrow(min(deadline, pool.waitMax))
         guard let connection = connections[number] else { preconditionFailure("a borrowed connection is in the pool") }
         defer { giveBack(number, connection) }
-        return try await body(connection)
+        do throws(PostgresError) { return try await body(connection) } catch {
+            if let condition = error.condition { impaired(condition) }
+            throw error
+        }
     }
 
     private func borrow(_ waitMax: Duration) async throws(PostgresError) -> Int {

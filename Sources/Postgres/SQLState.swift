@@ -28,7 +28,9 @@ extension SQLState {
     /// The text is not a code, so the peer is not PostgreSQL.
     package static let unreadable = SQLState("")
 
+    package static let diskFull = SQLState("53100")
     package static let tooManyConnections = SQLState("53300")
+    package static let ioError = SQLState("58030")
     package static let adminShutdown = SQLState("57P01")
     package static let crashShutdown = SQLState("57P02")
     package static let cannotConnectNow = SQLState("57P03")
