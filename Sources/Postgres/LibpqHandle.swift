@@ -43,8 +43,10 @@ import CPostgres
         }
     }
 
-    /// The SQLSTATE with which the server refused the connection; nil if no server did.
+    /// The SQLSTATE with which the server refused the connection; nil if no server did. Without a password that the
+    /// server asks for, libpq gives up by itself.
     var dialRefusal: SQLState? {
+        if unsafe PQconnectionNeedsPassword(connection) == 1 { return .invalidPassword }
         guard let message = unsafe PQerrorMessage(connection) else { return nil }
         // With PQERRORS_SQLSTATE a line ends "FATAL:  28P01". The severity may be translated.
         for line in unsafe String(cString: message).split(separator: "\n").reversed() {
