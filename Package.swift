@@ -167,7 +167,7 @@ let package = Package(
         target(
             "API", .http,
             [
-                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
+                "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
                 "WakeUpRules", "ProviderInterface", "Providers", "Store", "Credentials", "Registry", "Delivery",
                 "WakeUp",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

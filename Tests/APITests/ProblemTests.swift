@@ -4,6 +4,7 @@ import Content
 import Credentials
 import JSON
 import Model
+import Postgres
 import ProviderInterface
 import Store
 import Testing
@@ -29,7 +30,7 @@ struct ProblemTests {
 
     @Test("carries Retry-After exactly where a retry is useful and safe")
     func retryAfter() {
-        let transient: [StoreFault] = [.unavailable, .contended, .cancelled]
+        let transient: [StoreFault] = [.unavailable, .impaired(.full), .contended, .cancelled]
         for fault in transient {
             #expect(fault == .cancelled || fault.isTransient)
             #expect(Problem(fault, .mayDouble).retryAfterSeconds != nil)
@@ -44,6 +45,13 @@ struct ProblemTests {
             #expect(Problem(fault, .isIdempotent).retryAfterSeconds == nil)
             #expect(Problem(fault, .isIdempotent).code.status < 503)
         }
+    }
+
+    @Test("names a database that is read-only, full or failing", arguments: DatabaseCondition.allCases)
+    func impaired(condition: DatabaseCondition) {
+        let problem = Problem(StoreFault.impaired(condition), .isKeyed)
+        #expect(problem.code.rawValue == condition.name && problem.code.status == 503)
+        #expect(problem.detail.lowercased().hasPrefix(condition.sentence))
     }
 
     @Test("warns after a lost commit that a repetition without a key may take effect twice")

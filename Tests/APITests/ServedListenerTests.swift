@@ -17,6 +17,8 @@ struct ServedListenerTests {
                 let reply = try await world.refuse(.notReady, "GET", "/readyz")
                 #expect(reply.header("retry-after") == "5")
             }
+            world.readiness.value = .databaseImpaired(.readOnly)
+            _ = try await world.refuse(.databaseReadOnly, "GET", "/readyz")
             #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
         }
     }

@@ -3,6 +3,7 @@ import Credentials
 import Delivery
 import Logging
 import Model
+import Postgres
 import Registry
 import Store
 import WakeUp
@@ -40,6 +41,7 @@ package struct GatewayServices: Sendable {
 package enum Readiness: Sendable, Equatable {
     case ready
     case databaseUnreachable
+    case databaseImpaired(DatabaseCondition)
     /// The process is shutting down: a load balancer should send nothing more.
     case stopping
 }

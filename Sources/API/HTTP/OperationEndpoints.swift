@@ -38,6 +38,7 @@ extension Resources {
         switch await checkReadiness() {
         case .ready: return Answer(.ok, HealthAnswer.ready)
         case .databaseUnreachable: sentence = "The database can't be reached."
+        case .databaseImpaired(let condition): throw Problem(condition)
         case .stopping: sentence = "This process is stopping."
         }
         throw Problem(.notReady, sentence, retryAfterSeconds: RetryHint.databaseUnavailable)

@@ -2,6 +2,7 @@ import Content
 import Credentials
 import Delivery
 import JSON
+import Postgres
 import Store
 
 /// Translates the faults of lower modules for the client, with one exhaustive switch for each.
@@ -88,6 +89,7 @@ extension Problem {
             self.init(
                 .databaseUnavailable, "The database can't be reached. Nothing was changed. Try again.",
                 retryAfterSeconds: RetryHint.databaseUnavailable, cause: "unavailable")
+        case .impaired(let condition): self.init(condition)
         case .contended:
             self.init(
                 .databaseBusy,
@@ -130,6 +132,18 @@ extension Problem {
         }
     }
 
+    package init(_ condition: DatabaseCondition) {
+        let (code, sentence): (ProblemCode, String) =
+            switch condition {
+            case .readOnly: (.databaseReadOnly, "The database is read-only.")
+            case .full: (.databaseFull, "The database's disk is full.")
+            case .failing: (.databaseIOError, "The database's disk fails.")
+            }
+        self.init(
+            code, "\(sentence) Nothing was changed. Try again once the operator has repaired it.",
+            retryAfterSeconds: RetryHint.databaseImpaired, cause: condition.name)
+    }
+
     private static func outcomeUnknown(_ repetition: Repetition) -> Problem {
         let advice =
             switch repetition {
@@ -154,6 +168,8 @@ extension Problem {
 enum RetryHint {
     /// A restart of PostgreSQL takes about so long.
     static let databaseUnavailable = 5
+    /// A person has to act first.
+    static let databaseImpaired = 30
     static let databaseBusy = 1
     static let overloaded = 1
     /// Some of a thousand messages finish in this time.

@@ -1,7 +1,10 @@
 extension ProblemCode {
     static let faults = ProblemChapter(
         "Errors of the gateway",
-        [databaseUnavailable, databaseBusy, outcomeUnknown, overloaded, notReady, vaultFailed, internalError])
+        [
+            databaseUnavailable, databaseReadOnly, databaseFull, databaseIOError, databaseBusy, outcomeUnknown,
+            overloaded, notReady, vaultFailed, internalError,
+        ])
 
     package static let databaseUnavailable = ProblemCode(
         "database_unavailable", 503, "The database can't be reached",
@@ -10,6 +13,33 @@ extension ProblemCode {
             lines after `resume_after` are missing.
             """,
         remedy: "repeat the request after `Retry-After`.")
+
+    package static let databaseReadOnly = ProblemCode(
+        "database_read_only", 503, "The database is read-only",
+        cause: """
+            PostgreSQL accepts no writes: it is a standby, or `default_transaction_read_only` is on. Nothing was \
+            changed; of an import only the lines after `resume_after` are missing.
+            """,
+        remedy: """
+            repeat the request after `Retry-After`. The operator points the gateway at the primary, or turns the \
+            setting off.
+            """)
+
+    package static let databaseFull = ProblemCode(
+        "database_full", 503, "The database's disk is full",
+        cause: """
+            PostgreSQL has no space left on its disk. Nothing was changed; of an import only the lines after \
+            `resume_after` are missing.
+            """,
+        remedy: "repeat the request after `Retry-After`. The operator frees space or enlarges the disk.")
+
+    package static let databaseIOError = ProblemCode(
+        "database_io_error", 503, "The database's disk fails",
+        cause: """
+            PostgreSQL could not read or write a file. Nothing was changed; of an import only the lines after \
+            `resume_after` are missing.
+            """,
+        remedy: "repeat the request after `Retry-After`. The operator checks the disk of the database server.")
 
     package static let databaseBusy = ProblemCode(
         "database_busy", 503, "The database is busy",
@@ -39,7 +69,10 @@ extension ProblemCode {
 
     package static let notReady = ProblemCode(
         "not_ready", 503, "The process is not ready",
-        cause: "`/readyz` found that the database is unreachable or not migrated, or that the process is stopping.",
+        cause: """
+            `/readyz` found that the database is unreachable or not migrated, or that the process is stopping. A \
+            database that is read-only or full has a code of its own.
+            """,
         remedy: "send requests to another process. The detail says what is missing.")
 
     package static let vaultFailed = ProblemCode(

@@ -70,7 +70,7 @@ extension StoreFault {
     var isAboutTheRow: Bool {
         switch self {
         case .conflict, .invalid, .damaged: true
-        case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: false
+        case .unavailable, .impaired, .contended, .commitUnknown, .unknownApp, .cancelled: false
         }
     }
 
@@ -79,8 +79,8 @@ extension StoreFault {
         switch self {
         case .damaged(let place): .damaged("\(row): \(place)")
         case .invalid(let constraint), .conflict(.other(let constraint)): .damaged("\(row): constraint \(constraint)")
-        case .conflict(.slugTaken), .conflict(.keyNameTaken), .unavailable, .contended, .commitUnknown, .unknownApp,
-            .cancelled:
+        case .conflict(.slugTaken), .conflict(.keyNameTaken), .unavailable, .impaired, .contended, .commitUnknown,
+            .unknownApp, .cancelled:
             self
         }
     }

@@ -4,6 +4,9 @@ import Postgres
 package enum StoreFault: Error, Equatable, Sendable {
     /// No database, every connection busy, or the connection broke before the commit. Nothing is written; retry later.
     case unavailable
+    /// The database answers, and can't be written to or read until an operator repairs it. Nothing is written; retry
+    /// later.
+    case impaired(DatabaseCondition)
     /// A lock was held for too long, transactions conflicted again and again, or the statement exceeded its deadline.
     /// Nothing is written; retry soon.
     case contended
@@ -44,6 +47,7 @@ extension StoreFault: CustomStringConvertible {
     package var description: String {
         switch self {
         case .unavailable: "the database can't be reached"
+        case .impaired(let condition): condition.sentence
         case .contended: "the database did not answer in time, or another session holds a lock"
         case .commitUnknown: "the connection was lost before the database confirmed the commit"
         case .conflict(.slugTaken): "the slug is taken"
@@ -66,12 +70,24 @@ extension StoreFault {
     /// Whether the same call may pass later, with nothing of it written now.
     package var isTransient: Bool {
         switch self {
-        case .unavailable, .contended: true
+        case .unavailable, .impaired, .contended: true
         case .commitUnknown, .conflict, .invalid, .unknownApp, .damaged, .cancelled: false
         }
     }
 
+    /// Whether the database can do no work at all now. Another statement would fail too.
+    var isOutage: Bool {
+        switch self {
+        case .unavailable, .impaired: true
+        case .contended, .commitUnknown, .conflict, .invalid, .unknownApp, .damaged, .cancelled: false
+        }
+    }
+
     init(_ error: PostgresError) {
+        if let condition = error.condition {
+            self = .impaired(condition)
+            return
+        }
         switch error {
         case .connectionLost, .unavailable, .poolExhausted, .settingsInvalid: self = .unavailable
         case .deadlinePassed: self = .contended
@@ -87,7 +103,7 @@ extension StoreFault {
         switch refusal.sqlState {
         case .serializationFailure, .deadlockDetected, .lockNotAvailable, .queryCanceled, .idleInTransactionTimeout:
             self = .contended
-        case .tooManyConnections, .adminShutdown, .crashShutdown, .cannotConnectNow, .readOnlyTransaction:
+        case .tooManyConnections, .adminShutdown, .crashShutdown, .cannotConnectNow:
             self = .unavailable
         case .uniqueViolation, .exclusionViolation:
             self = .conflict(StoreConflict(constraint: constraint))
@@ -95,7 +111,7 @@ extension StoreFault {
             // Every foreign key of ours that a caller's value can violate leads to the app, directly or by its routes.
             self = .unknownApp
         case let state where state.isOfClass("53") || state.isOfClass("58"):
-            // Out of disk or memory, or an I/O error: the operator repairs it, and the work waits.
+            // Out of memory or another resource: the operator repairs it, and the work waits.
             self = .unavailable
         case let state where state.isOfClass("22") || state.isOfClass("23"):
             self = .invalid(constraint: constraint)

@@ -49,7 +49,7 @@ extension ParcelStore {
             let half = settlements.count / 2
             let first = await settle(Array(settlements[..<half]), locked: locked, now: now)
             // If the database is unreachable, the other half would wait for it just as long.
-            for case .failure(let fault) in first where fault == .unavailable || fault == .cancelled {
+            for case .failure(let fault) in first where fault.isOutage || fault == .cancelled {
                 return first + settlements[half...].map { _ in .failure(fault) }
             }
             return first + (await settle(Array(settlements[half...]), locked: locked, now: now))

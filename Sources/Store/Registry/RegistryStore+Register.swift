@@ -64,7 +64,8 @@ extension RegistryStore {
             } catch { fault = error }
             switch fault {
             case .conflict, .commitUnknown: continue
-            case .unavailable, .contended, .invalid, .unknownApp, .damaged, .cancelled: return .failure(fault)
+            case .unavailable, .impaired, .contended, .invalid, .unknownApp, .damaged, .cancelled:
+                return .failure(fault)
             }
         }
         // Another process keeps taking what this row needs. It is no fault of the caller's, and soon over.
@@ -75,7 +76,7 @@ extension RegistryStore {
     private static func isWorthRedoing(_ fault: StoreFault) -> Bool {
         switch fault {
         case .contended, .conflict, .invalid, .commitUnknown, .damaged: true
-        case .unavailable, .unknownApp, .cancelled: false
+        case .unavailable, .impaired, .unknownApp, .cancelled: false
         }
     }
 
