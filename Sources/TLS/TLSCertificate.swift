@@ -107,7 +107,7 @@ extension TLSCertificate {
         return WallInstant(secondsSince1970: Int64(unsafe timegm(&broken)))
     }
 
-    private static func text(_ nid: Int32, in name: OpaquePointer?) -> String? {
+    static func text(_ nid: Int32, in name: OpaquePointer?) -> String? {
         let index = unsafe X509_NAME_get_index_by_NID(name, nid, -1)
         guard index >= 0, let entry = unsafe X509_NAME_get_entry(name, index) else { return nil }
         var bytes: UnsafeMutablePointer<UInt8>?

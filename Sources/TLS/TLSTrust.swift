@@ -30,3 +30,33 @@ import COpenSSL
 
     deinit { unsafe X509_STORE_free(store) }
 }
+
+extension TLSTrust {
+    /// The name of the authority that issued the first certificate of a chain, if neither the chain nor this trust has
+    /// its certificate. Then a peer that lacks it too can't verify the chain. nil: it is there.
+    package func missingIssuer(of chainPEM: [UInt8]) throws(TLSError) -> String? {
+        let chain = try TLSIdentity.readCertificates(chainPEM)
+        guard let leaf = chain.first else { throw .identity(.certificateMissing) }
+        let issuer = unsafe X509_get_issuer_name(leaf.pointer)
+        // A certificate that issued itself is found here too.
+        let isInChain = chain.contains { unsafe X509_NAME_cmp(X509_get_subject_name($0.pointer), issuer) == 0 }
+        if isInChain { return nil }
+        if try hasIssuer(of: leaf) { return nil }
+        return unsafe TLSCertificate.text(NID_commonName, in: issuer)
+            ?? TLSCertificate.text(NID_organizationName, in: issuer) ?? "without a name"
+    }
+
+    private func hasIssuer(of certificate: CertificateHandle) throws(TLSError) -> Bool {
+        ErrorQueue.clear()
+        guard let context = unsafe X509_STORE_CTX_new() else { throw ErrorQueue.asLibraryError }
+        defer { unsafe X509_STORE_CTX_free(context) }
+        guard unsafe X509_STORE_CTX_init(context, store, certificate.pointer, nil) == 1 else {
+            throw ErrorQueue.asLibraryError
+        }
+        var found: OpaquePointer?
+        defer { unsafe X509_free(found) }
+        let isFound = unsafe X509_STORE_CTX_get1_issuer(&found, context, certificate.pointer) == 1
+        ErrorQueue.clear()
+        return isFound
+    }
+}
