@@ -42,7 +42,11 @@ package struct GatewayProgram: Sendable {
             let reader = try SettingsReader()
             let settings = try reader.read()
             let log = LogOutput.start(settings)
-            for name in reader.unknownVariables { log.warning("Unknown setting", metadata: ["name": "\(name)"]) }
+            for unknown in reader.unknownVariables {
+                var metadata: Logger.Metadata = ["name": "\(unknown.name)"]
+                if let nearest = unknown.nearest { metadata["nearest"] = "\(nearest)" }
+                log.warning("Unknown setting", metadata: metadata)
+            }
             try await GatewayProgram(settings: settings, steps: steps, log: log).run()
         } catch {
             Console.complain("\(error)")

@@ -48,7 +48,7 @@ package enum SettingsListing {
             ]
         }
         let list = ItemList(rows).json.object?.members ?? []
-        let unknown = JSONValue.array(reader.unknownVariables.map { .string($0) })
+        let unknown = JSONValue.array(reader.unknownVariables.map { .string($0.name) })
         return .object(JSONObject(list + [JSONMember("unknown", unknown)]))
     }
 
@@ -75,7 +75,10 @@ package enum SettingsListing {
             lines.append("    \(value)  [\((given?.source ?? .builtIn).description)]")
             if given != nil { lines.append("    default: \(setting.defaultText)") }
         }
-        lines += reader.unknownVariables.map { "\($0) is set, but is not a setting of this version." }
+        lines += reader.unknownVariables.map { unknown in
+            let advice = unknown.nearest.map { " Did you mean \($0)?" } ?? ""
+            return "\(unknown.name) is set, but is not a setting of this version.\(advice)"
+        }
         lines.append("\(SettingsReader.fileVariable) names a JSON file that holds them too, as \"listen\": \"...\".")
         return lines
     }

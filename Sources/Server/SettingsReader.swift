@@ -107,9 +107,10 @@ package struct SettingsReader: Sendable {
 
     /// Variables with our prefix that are no settings, most likely misspelt. They deserve a warning and no more: an
     /// orchestrator may set such names for a service that is called carillon.
-    package var unknownVariables: [String] {
+    package var unknownVariables: [UnknownSetting] {
         let known = SettingsCatalogue.all.map { Self.prefix + $0.name } + [Self.fileVariable] + Self.forOthers
         return environment.keys.filter { $0.hasPrefix(Self.prefix) && !known.contains($0) }.sorted()
+            .map { UnknownSetting(name: $0, known: known) }
     }
 
     private static func readFile(_ path: String) throws(StartFault) -> [(name: String, text: String)] {
@@ -131,7 +132,8 @@ package struct SettingsReader: Sendable {
                     "\(path): \"\(member.name)\" is not supported by this version: leave it out; \(advice)")
             }
             guard SettingsCatalogue.all.contains(where: { $0.name == name }), member.name == name.lowercased() else {
-                throw StartFault("\(path): \"\(member.name)\" is not a setting; see carillon settings")
+                let known = SettingsCatalogue.all.map { $0.name.lowercased() }
+                throw StartFault("\(path): \(UnknownSetting(name: member.name, known: known).complaint)")
             }
             switch member.value {
             case .string(let text): values.append((name, text))

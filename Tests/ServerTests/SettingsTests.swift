@@ -209,12 +209,25 @@ struct SettingsTests {
         }
     }
 
-    @Test("report unknown variables that begin with CARILLON_")
+    @Test("report unknown variables that begin with CARILLON_, and the nearest known name")
     func unknownVariables() throws {
         let reader = try SettingsReader(environment: [
-            "CARILLON_LISTNE": "x", "CARILLON_LISTEN": "127.0.0.1:1", "HOME": "/",
+            "CARILLON_LISTNE": "x", "CARILLON_LISTEN": "127.0.0.1:1", "CARILLON_SERVICE_HOST": "x", "HOME": "/",
         ])
-        #expect(reader.unknownVariables == ["CARILLON_LISTNE"])
+        #expect(reader.unknownVariables.map(\.name) == ["CARILLON_LISTNE", "CARILLON_SERVICE_HOST"])
+        #expect(reader.unknownVariables.map(\.nearest) == ["CARILLON_LISTEN", nil])
+        let advice = SettingsListing.lines(reader).filter { $0.hasSuffix("Did you mean CARILLON_LISTEN?") }
+        #expect(advice.map { $0.hasPrefix("CARILLON_LISTNE is set, but is not a setting") } == [true])
+    }
+
+    @Test("stop the start with an unknown member of the file, and name the nearest setting")
+    func unknownMember() throws {
+        for (member, meant) in [("lsiten", "listen"), ("LISTEN", "listen"), ("lease_second", "lease_seconds")] {
+            try withFile(#"{"\#(member)": "x"}"#) { path in
+                let line = try complaint(["CARILLON_SETTINGS_FILE": path])
+                #expect(line.contains("\"\(member)\" is not a setting; did you mean \"\(meant)\"?"), "\(line)")
+            }
+        }
     }
 
     @Test("appear in docs/operations.md exactly as carillon settings --markdown prints them")
