@@ -301,8 +301,9 @@ let package = Package(
         testTarget(
             "ServerTests",
             [
-                "Basis", "Reactor", "TLS", "Model", "JSON", "QueueRules", "Simulator", "Store", "Credentials",
-                "CommandLine", "Server", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Basis", "Reactor", "TLS", "Postgres", "Model", "JSON", "QueueRules", "Simulator", "Store",
+                "Credentials", "CommandLine", "Server",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),

@@ -111,6 +111,7 @@ package struct GatewayProgram: Sendable {
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
+                .init(service: DatabaseWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
                 .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
@@ -135,7 +136,7 @@ package struct GatewayProgram: Sendable {
             nodeWriter: NodeWriter(store: stores.nodes, steps: steps, raised: { fanOut.notify() }),
             readAccess: readAccess,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
-            readiness: { await Self.readiness(of: resources.apiPool) }, clock: { Clocks.wallNow() },
+            readiness: { await Self.readiness(of: resources.apiPool, resources.watch) }, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
     }
 
@@ -153,17 +154,16 @@ package struct GatewayProgram: Sendable {
         return limits
     }
 
-    private static let ping = Statement("readiness", "SELECT 1")
-    private static let pingDeadline: Duration = .seconds(2)
+    private static let probeDeadline: Duration = .seconds(2)
 
-    private static func readiness(of pool: PostgresPool) async -> API.Readiness {
+    private static func readiness(of pool: PostgresPool, _ watch: DatabaseWatch) async -> API.Readiness {
         do {
-            _ = try await pool.read(Query(ping), deadline: pingDeadline)
-            return .ready
+            if try await DatabaseProbe.isReadOnly(pool, deadline: probeDeadline) { watch.failed(.readOnly) }
+            return watch.condition.map { .databaseImpaired($0) } ?? .ready
         } catch .unavailable(.shuttingDown) {
             return .stopping
         } catch {
-            return .databaseUnreachable
+            return error.condition.map { .databaseImpaired($0) } ?? .databaseUnreachable
         }
     }
 

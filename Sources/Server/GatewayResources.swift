@@ -20,6 +20,7 @@ struct GatewayResources: Sendable {
     /// The file of the admin key, if the data folder holds it: the start prints the path for newcomers.
     let adminKeyFile: String?
     let privateServer: PrivateServer?
+    let watch: DatabaseWatch
     let migrationsApplied: [String]
 
     /// Starts or adopts the private PostgreSQL if no other is named, and brings the schema up to this program's.
@@ -37,12 +38,13 @@ struct GatewayResources: Sendable {
             throw StartFault("CARILLON_DATABASE_URL can't be used: \(DatabaseErrorText.of(error))")
         }
         let masterKey = try KeyFiles.masterKey(at: keyFile)
-        let pool = PostgresPool(database, loop: loop)
+        let watch = DatabaseWatch(log: log)
+        let pool = PostgresPool(database, loop: loop, impaired: watch.failed)
         let applied = try await migrate(pool, .named(database), log)
         return GatewayResources(
-            database: database, pool: pool, apiPool: PostgresPool(database, loop: loop), loop: loop,
-            masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: nil, privateServer: nil,
-            migrationsApplied: applied)
+            database: database, pool: pool, apiPool: PostgresPool(database, loop: loop, impaired: watch.failed),
+            loop: loop, masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: nil, privateServer: nil,
+            watch: watch, migrationsApplied: applied)
     }
 
     private static func openPrivate(_ settings: Settings, _ loop: ReactorLoop, _ log: Logger) async throws
@@ -53,7 +55,8 @@ struct GatewayResources: Sendable {
         do { database = try await server.start() } catch { throw StartFault(error.description) }
         do {
             let folder = settings.dataFolder
-            let pool = PostgresPool(database, loop: loop)
+            let watch = DatabaseWatch(log: log)
+            let pool = PostgresPool(database, loop: loop, impaired: watch.failed)
             let applied = try await migrate(pool, .folder(folder), log)
             let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"
             if settings.masterKeyFile == nil { try await makeMasterKey(masterKeyFile, pool) }
@@ -61,9 +64,9 @@ struct GatewayResources: Sendable {
             let adminKeyFile = settings.adminKey == nil ? folder + "/admin-key" : nil
             let adminKey = try settings.adminKey ?? Secret(KeyFiles.secretLine(at: folder + "/admin-key"))
             return GatewayResources(
-                database: database, pool: pool, apiPool: PostgresPool(database, loop: loop), loop: loop,
-                masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: adminKeyFile, privateServer: server,
-                migrationsApplied: applied)
+                database: database, pool: pool, apiPool: PostgresPool(database, loop: loop, impaired: watch.failed),
+                loop: loop, masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: adminKeyFile,
+                privateServer: server, watch: watch, migrationsApplied: applied)
         } catch {
             await server.stop()
             throw error
@@ -121,64 +124,5 @@ struct GatewayResources: Sendable {
         await pool.close()
         await privateServer?.stop()
         loop.stop()
-    }
-}
-
-enum DatabasePlace {
-    case folder(String)
-    case named(PostgresSettings)
-
-    var name: String {
-        switch self {
-        case .folder(let path): "in \(Self.absolute(path))"
-        case .named(let settings): settings.urlWithoutPassword
-        }
-    }
-
-    func complaint(of fault: MigrationFault) -> String {
-        "the database \(name) was made by another version of Carillon (\(fault))"
-    }
-
-    var remedy: String {
-        switch self {
-        case .folder(let path): "remove the folder \(Self.absolute(path)) and start again"
-        case .named: "drop it, create it again and start again"
-        }
-    }
-
-    private static func absolute(_ path: String) -> String {
-        URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
-    }
-}
-
-enum DatabaseErrorText {
-    static func of(_ error: PostgresError) -> String {
-        switch error {
-        case .settingsInvalid(let text): text
-        case .unavailable(let reason): of(reason)
-        default: "\(error)"
-        }
-    }
-
-    static func of(_ reason: UnavailableReason) -> String {
-        switch reason {
-        case .unreachable: "no PostgreSQL server answers at this address"
-        case .nameUnknown: "the host's name is not known"
-        case .rejected(let state): "PostgreSQL rejects the connection (SQLSTATE \(state.code))"
-        case .shuttingDown: "it is shutting down"
-        }
-    }
-
-    static func of(_ fault: MigrationFault, _ outage: UnavailableReason?, at place: DatabasePlace) -> String {
-        switch fault {
-        case .changed, .unknown:
-            "\(place.complaint(of: fault)): \(place.remedy), or start the version that made it"
-        case .refused(let statement, let state):
-            "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
-        case .blocked(let wait):
-            "the migration \(wait.name) could not lock its tables in \(wait.tries) tries: \(wait.whoHolds). "
-                + "Nothing was changed: start again when they are free"
-        case .store: "the database can't be used: \(outage.map(of) ?? "it did not answer in time")"
-        }
     }
 }

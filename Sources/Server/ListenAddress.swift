@@ -1,5 +1,6 @@
 import Basis
 import Lanes
+import Reactor
 
 /// The address where the HTTP API listens. Port 0: any free one.
 package typealias ListenAddress = Endpoint
@@ -9,6 +10,15 @@ package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
     package init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
+
+    /// Whether only this machine can reach it.
+    var isLoopback: Bool {
+        guard let address = SocketAddress(literal: host, port: port) else { return host == "localhost" }
+        switch address.family {
+        case .ipv4: return address.bytes[0] == SocketAddress(loopbackPort: port).bytes[0]
+        case .ipv6: return address == SocketAddress(loopbackIPv6Port: port)
+        }
+    }
 
     /// The address in the form of a URL: IPv6 literals in brackets.
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }

@@ -1,4 +1,5 @@
 import API
+import TLS
 
 /// The files with which the HTTP API's port speaks TLS.
 struct ListenerFiles {
@@ -8,6 +9,14 @@ struct ListenerFiles {
     init?(_ settings: Settings) {
         guard let certificate = settings.tlsCertificateFile, let key = settings.tlsKeyFile else { return nil }
         (self.certificate, self.key) = (certificate, key)
+    }
+
+    /// The authority that issued the certificate, if neither the file nor this machine has it; nil: one of them has.
+    func missingIssuer() throws(StartFault) -> String? {
+        let chain = try KeyFiles.bytes(of: certificate, "CARILLON_TLS_CERTIFICATE: \(certificate)")
+        do { return try TLSTrust.system().missingIssuer(of: chain) } catch {
+            throw StartFault("CARILLON_TLS_CERTIFICATE: the chain in \(certificate) can't be checked: \(error)")
+        }
     }
 
     func read() throws(StartFault) -> ListenerIdentity {

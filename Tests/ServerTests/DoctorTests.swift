@@ -133,11 +133,22 @@ struct DoctorTests {
     func provider() {
         func finding(_ seconds: Int?) -> Finding {
             DoctorRules.provider(
-                "APNs", at: "api.push.apple.com:443", theirs: seconds.map { Self.noon + .seconds($0) }, now: Self.noon)
+                "APNs", at: "api.push.apple.com:443", speaksHTTP2: true,
+                theirs: seconds.map { Self.noon + .seconds($0) }, now: Self.noon, isUsed: true)
         }
         #expect(finding(nil).level == .good && finding(60).level == .good && finding(-60).level == .good)
         #expect(finding(61).level == .bad && finding(-61).level == .bad)
         #expect(finding(3_600).text.contains("3600 s"))
+    }
+
+    @Test("reports a provider that answers without HTTP/2 as bad if it is used")
+    func withoutHTTP2() {
+        for (isUsed, level) in [(true, Finding.Level.bad), (false, .note)] {
+            let finding = DoctorRules.provider(
+                "APNs", at: "api.push.apple.com:443", speaksHTTP2: false, theirs: Self.noon, now: Self.noon,
+                isUsed: isUsed)
+            #expect(finding.level == level && finding.text.contains("without HTTP/2 (ALPN h2)"))
+        }
     }
 
     @Test("reports an unreachable provider as bad if it is used, with a remedy for the cause")

@@ -2,7 +2,6 @@ import Basis
 import Calendar
 import CommandLine
 import JSON
-import PrivatePostgres
 import Store
 
 package struct Finding: Equatable, Sendable {
@@ -43,7 +42,6 @@ extension Finding {
 }
 
 package enum DoctorRules {
-    private static let skewMax: Duration = .seconds(2)
     /// A provider's Date header has whole seconds, and came over the network.
     private static let providersSkewMax: Int64 = 60
     private static let filesWanted = 4_096
@@ -73,37 +71,6 @@ package enum DoctorRules {
         .note("secrets", "every user of this machine can read \(file)", "chmod 600 '\(file)', as the gateway's user")
     }
 
-    /// - Parameter theirs: the database's clock, read between `asked` and `answered`.
-    package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
-        let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
-        guard skew > skewMax else { return .good("clock", "it agrees with the database's clock") }
-        return .bad(
-            "clock",
-            "it differs from the database's clock by \(skew.components.seconds) s; providers reject tokens signed by a "
-                + "wrong clock",
-            "synchronise both (timedatectl set-ntp true)")
-    }
-
-    package static func schema(migrationsMissing count: Int) -> Finding {
-        count == 0
-            ? .good("schema", "it is up to date")
-            : .note(
-                "schema", "\(count) migrations are missing",
-                "run carillon migrate, or start the gateway, which applies them")
-    }
-
-    /// The parameters are settings of PostgreSQL, as SHOW writes them.
-    package static func databaseLog(verbosity: String, parameters: String, parametersOnError: String) -> Finding {
-        var loose: [String] = []
-        if verbosity != "terse" { loose.append("log_error_verbosity = terse") }
-        if parameters != "0" { loose.append("log_parameter_max_length = 0") }
-        if parametersOnError != "0" { loose.append("log_parameter_max_length_on_error = 0") }
-        guard !loose.isEmpty else { return .good("database's log", "it records neither tokens nor payloads") }
-        return .note(
-            "database's log", "it may record tokens and payloads with errors or statements",
-            "set for the gateway's role: " + loose.joined(separator: ", "))
-    }
-
     /// - Parameter refusedFor: the provider's reason, if it refused the credential.
     package static func credential(
         _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusedFor reason: String?, now: WallInstant
@@ -115,11 +82,7 @@ package enum DoctorRules {
         return expiry(subject, name, end, now, remedy: "renew it at Apple, add it, and activate it")
     }
 
-    package static func listener(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
-        expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
-    }
-
-    private static func expiry(
+    static func expiry(
         _ subject: String, _ name: String, _ end: Int64, _ now: WallInstant, remedy: String
     ) -> Finding {
         let left = end - now.secondsSince1970
@@ -130,8 +93,18 @@ package enum DoctorRules {
             : .good(subject, "\(name) is in use, and valid for \(days) days")
     }
 
-    /// - Parameter theirs: nil: its answer has no time that can be read.
-    package static func provider(_ name: String, at place: String, theirs: WallInstant?, now: WallInstant) -> Finding {
+    /// - Parameters:
+    ///   - theirs: nil: its answer has no time that can be read.
+    ///   - speaksHTTP2: whether it chose HTTP/2 in the TLS handshake (ALPN).
+    package static func provider(
+        _ name: String, at place: String, speaksHTTP2: Bool, theirs: WallInstant?, now: WallInstant, isUsed: Bool
+    ) -> Finding {
+        guard speaksHTTP2 else {
+            let text = "\(place) answers without HTTP/2 (ALPN h2), and pushes need it"
+            let remedy =
+                "a proxy or firewall that intercepts TLS answers instead: let the provider through, or let it offer h2"
+            return isUsed ? .bad(name, text, remedy) : .note(name, text, remedy)
+        }
         guard let theirs else { return .good(name, "\(place) answers") }
         let skew = abs(theirs.secondsSince1970 - now.secondsSince1970)
         guard skew > providersSkewMax else { return .good(name, "\(place) answers, and agrees with our clock") }
@@ -164,18 +137,6 @@ package enum DoctorRules {
         return isUsed ? .bad(name, text, remedy) : .note(name, text, remedy)
     }
 
-    /// The finding if the private PostgreSQL does not run.
-    ///
-    /// - Parameter fault: what would keep it from starting.
-    package static func privateServer(fault: PrivateServerError?, in folder: String) -> Finding {
-        if let fault {
-            return .bad("database", "the private PostgreSQL in \(folder) can't be started", fault.description)
-        }
-        return .note(
-            "database", "the private PostgreSQL in \(folder) is not running, so it was not checked",
-            "carillon serve starts it; run the doctor beside it")
-    }
-
     /// A throttling provider is a note: nothing is to be done about it.
     package static func wait(_ wait: RouteWait) -> Finding {
         let place = WaitPlace(provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic)
@@ -197,6 +158,17 @@ package enum DoctorRules {
             "\(count) registrations use their app's clock, because the database does not know their time zones: \(named)"
                 + (zones.count > zonesNamed ? ", ..." : ""),
             "update the database server's time zones (its package tzdata), or correct the registrations")
+    }
+
+    package static func uncovered(_ topic: UncoveredTopic) -> Finding {
+        let place =
+            "\(topic.provider.name) \(topic.environment.name)" + (topic.topic.isEmpty ? "" : ", topic \(topic.topic)")
+        return .note(
+            "app \(topic.app)",
+            "\(place): no active credential covers it; registered tokens that need one: \(topic.registrations)",
+            WaitText.remedy(
+                app: topic.app, provider: topic.provider.name, environment: topic.environment.name, topic: topic.topic,
+                isRefused: false))
     }
 
     package static func refused(_ refused: RefusedRoute) -> Finding {

@@ -50,8 +50,9 @@ struct ProviderCheck {
         case .success(let response):
             let date = response.headers.first(name: "date")
             return DoctorRules.provider(
-                name, at: place, theirs: date.flatMap { HTTPDate.parse($0, now: Clocks.wallNow()) },
-                now: Clocks.wallNow())
+                name, at: place, speaksHTTP2: response.version.major == 2,
+                theirs: date.flatMap { HTTPDate.parse($0, now: Clocks.wallNow()) }, now: Clocks.wallNow(),
+                isUsed: isUsed)
         case .failure(let error):
             var trouble = NetworkTrouble(error)
             // A connection of the inspector's own would bypass the proxy.

@@ -1,0 +1,65 @@
+import Basis
+import Postgres
+import PrivatePostgres
+
+extension DoctorRules {
+    private static let skewMax: Duration = .seconds(2)
+
+    /// The finding if the private PostgreSQL does not run.
+    ///
+    /// - Parameter fault: what would keep it from starting.
+    package static func privateServer(fault: PrivateServerError?, in folder: String) -> Finding {
+        if let fault {
+            return .bad("database", "the private PostgreSQL in \(folder) can't be started", fault.description)
+        }
+        return .note(
+            "database", "the private PostgreSQL in \(folder) is not running, so it was not checked",
+            "carillon serve starts it; run the doctor beside it")
+    }
+
+    /// - Parameters:
+    ///   - outage: the reason why no connection is made; nil: one is made.
+    ///   - error: the end of the first question.
+    package static func unusable(
+        _ outage: UnavailableReason?, _ error: PostgresError, at place: DatabasePlace
+    ) -> Finding {
+        .bad(
+            "database", DatabaseErrorText.complaint(of: outage, or: "\(error)", at: place),
+            DatabaseErrorText.remedy(of: outage, at: place))
+    }
+
+    package static func impaired(_ condition: DatabaseCondition) -> Finding {
+        .bad("database", "\(condition.sentence): all work waits", DatabaseErrorText.remedy(of: condition))
+    }
+
+    /// - Parameter theirs: the database's clock, read between `asked` and `answered`.
+    package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
+        let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
+        guard skew > skewMax else { return .good("clock", "it agrees with the database's clock") }
+        return .bad(
+            "clock",
+            "it differs from the database's clock by \(skew.components.seconds) s; providers reject tokens signed by a "
+                + "wrong clock",
+            "synchronise both (timedatectl set-ntp true)")
+    }
+
+    package static func schema(migrationsMissing count: Int) -> Finding {
+        count == 0
+            ? .good("schema", "it is up to date")
+            : .note(
+                "schema", "\(count) migrations are missing",
+                "run carillon migrate, or start the gateway, which applies them")
+    }
+
+    /// The parameters are settings of PostgreSQL, as SHOW writes them.
+    package static func databaseLog(verbosity: String, parameters: String, parametersOnError: String) -> Finding {
+        var loose: [String] = []
+        if verbosity != "terse" { loose.append("log_error_verbosity = terse") }
+        if parameters != "0" { loose.append("log_parameter_max_length = 0") }
+        if parametersOnError != "0" { loose.append("log_parameter_max_length_on_error = 0") }
+        guard !loose.isEmpty else { return .good("database's log", "it records neither tokens nor payloads") }
+        return .note(
+            "database's log", "it may record tokens and payloads with errors or statements",
+            "set for the gateway's role: " + loose.joined(separator: ", "))
+    }
+}
