@@ -44,16 +44,27 @@ extension Journeys {
             }
         }
 
-        @Test("names each problem that stops a gateway, with a remedy, and exits with 1")
+        @Test("has a line for each situation that keeps a gateway from its work", arguments: BrokenSituation.all)
+        func broken(_ situation: BrokenSituation) async throws {
+            try await World.within { world in
+                let scene = try await situation.make(world)
+                let reported = try await world.doctor(settings: scene.settings)
+                let lines = reported.printed.split(separator: "\n")
+                let place = try #require(lines.firstIndex(where: situation.isNamed), "\(reported.printed)")
+                #expect(lines[place + 1].hasPrefix("      -> "), "a remedy follows")
+                #expect(reported.code == (situation.level == .bad ? 1 : 0), "\(reported.printed)")
+                #expect(!reported.printed.contains("pass-of-a-test"))
+                try await scene.gateway?.stopGently()
+            }
+        }
+
+        @Test("names an invalid setting and an unreachable provider, with a remedy, and exits with 1")
         func ill() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, [Device](.live, 1), through: gateway)
-                let key = world.folder.appending(path: "other.key")
-                try Data((0..<32).map { UInt8(32 - $0) }).write(to: key)
                 let cases: [(String, [String: String])] = [
-                    ("settings", ["LISTEN": "nowhere at all"]), ("master key", ["MASTER_KEY_FILE": key.path()]),
-                    ("database", ["DATABASE_URL": "postgresql://carillon@/none?host=%2Fnowhere"]),
+                    ("settings", ["LISTEN": "nowhere at all"]),
                     ("APNs", ["APNS_PRODUCTION_URL": "https://127.0.0.1:1"]),
                 ]
                 for (subject, settings) in cases {

@@ -95,9 +95,10 @@ final class World: Sendable {
         RunEvidence.secrets(try secrets + [Self.text])
     }
 
-    /// Starts a gateway.
-    func start(_ release: Program.Release = .this) throws -> Program {
-        try Program(["serve"], of: release, settings: settings, logs: folder)
+    /// Starts a gateway. The settings override the world's.
+    func start(_ release: Program.Release = .this, settings others: [String: String] = [:]) throws -> Program {
+        try Program(
+            ["serve"], of: release, settings: settings.merging(others) { _, other in other }, logs: folder)
     }
 
     /// Migrates the database to the schema of this release, without a gateway.
@@ -158,6 +159,10 @@ final class World: Sendable {
                 let settings = settings.merging(own) { _, new in new }
                 return try Program(["serve"], of: release, in: network, settings: settings, logs: folder)
             } ?? start(release)
+        return try await ready(program)
+    }
+
+    func ready(_ program: Program) async throws -> Gateway {
         let line = try await program.line(beginningWith: "carillon is ready on ")
         let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
         return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))

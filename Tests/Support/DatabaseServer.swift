@@ -49,20 +49,25 @@ package final class DatabaseServer: Sendable {
         administration = PostgresPool(settings, pool: .patient, loop: loop)
     }
 
+    /// A role that has to give a password, unlike the others.
+    package static let guardedRole = "gardener"
+
     private static func start(
         _ server: PrivateServer, in folder: URL, _ network: Network?, _ loop: ReactorLoop
     ) async throws -> PostgresSettings {
         try await server.start().pooled(on: loop) { pool in
             for setting in configuration { try await pool.script("ALTER SYSTEM SET \(setting)") }
+            try await pool.script("CREATE ROLE \(guardedRole) LOGIN PASSWORD 'password-of-a-test'")
             if let network { try await pool.script("ALTER SYSTEM SET listen_addresses = '\(network.address)'") }
         }
         await server.stop()
-        if let network {
-            let rules = try FileHandle(forWritingTo: folder.appending(path: "postgres/pg_hba.conf"))
-            try rules.seekToEnd()
-            try rules.write(contentsOf: Data("host all all \(network.client)/32 trust\n".utf8))
-            try rules.close()
-        }
+        let rules = try FileHandle(forUpdating: folder.appending(path: "postgres/pg_hba.conf"))
+        let others = try rules.readToEnd() ?? Data()
+        try rules.seek(toOffset: 0)
+        // The first rule that fits decides.
+        try rules.write(contentsOf: Data("local all \(guardedRole) scram-sha-256\n".utf8) + others)
+        if let network { try rules.write(contentsOf: Data("host all all \(network.client)/32 trust\n".utf8)) }
+        try rules.close()
         return try await server.start()
     }
 
@@ -87,10 +92,35 @@ package final class DatabaseServer: Sendable {
         try await administration.script("CREATE DATABASE \(name)")
     }
 
+    /// Makes a database for the body, in a folder that belongs to the server's user.
+    package func withDatabase(_ name: String, in folder: URL, _ body: () async throws -> Void) async throws {
+        let path = folder.path(percentEncoded: false)
+        try await administration.script("CREATE TABLESPACE \(name) LOCATION '\(path)'")
+        try await administration.script("CREATE DATABASE \(name) TABLESPACE \(name)")
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
+        try? await administration.script("DROP DATABASE \(name) WITH (FORCE)")
+        try? await administration.script("DROP TABLESPACE \(name)")
+        try outcome.get()
+    }
+
+    /// Changes a setting of the running server.
+    package func alterSystem(_ change: String) async throws {
+        try await administration.script("ALTER SYSTEM \(change)")
+        try await administration.script("SELECT pg_reload_conf()")
+    }
+
+    /// The user that the server runs as.
+    package func userID() throws -> Int {
+        let place = folder.appending(path: "postgres").path(percentEncoded: false)
+        let owner = try FileManager.default.attributesOfItem(atPath: place)[.ownerAccountID] as? NSNumber
+        return try #require(owner).intValue
+    }
+
     /// The database's URL over the socket, as a gateway's settings give it.
-    package func url(_ database: String) -> String {
+    package func url(_ database: String, user: String = "carillon") -> String {
         let host = socketFolder.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? socketFolder
-        return "postgresql://carillon@/\(database)?host=\(host)"
+        return "postgresql://\(user)@/\(database)?host=\(host)"
     }
 
     /// The same for the client in the other network.
