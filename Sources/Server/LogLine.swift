@@ -6,7 +6,7 @@ import Logging
 
 /// The form of the log: for people, or for log collectors.
 package enum LogFormat: String, CaseIterable, Sendable {
-    /// `time level label: name=value [module] message`
+    /// `time level message  name=value name=value`
     case text
     /// One object per line: `time`, `level`, `label`, `module` and `message`, and a member for each field.
     case json
@@ -48,10 +48,24 @@ package struct LogLine {
         }
     }
 
+    /// The message comes first, because a person reads it first. Label and module stand in JSON only.
     private var text: String {
-        let fields = metadata.map { " \(Self.clean($0.name))=\(Self.quoted($0.value.description))" }.joined()
-        return
-            "\(RFC3339.format(time)) \(level.rawValue) \(Self.clean(label)):\(fields) [\(module)] \(Self.clean(message))"
+        let sentence = "\(RFC3339.format(time)) \(level.rawValue) \(Self.clean(message))"
+        let fields = Self.fields(metadata)
+        return fields.isEmpty ? sentence : "\(sentence)  \(fields)"
+    }
+
+    private static func fields(_ metadata: [(name: String, value: Logger.MetadataValue)]) -> String {
+        metadata.map { "\(clean($0.name))=\(quoted(shown($0.value)))" }.joined(separator: " ")
+    }
+
+    private static func shown(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .string, .stringConvertible: value.description
+        case .array(let elements): elements.map(shown).joined(separator: ", ")
+        case .dictionary(let members):
+            fields(members.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
+        }
     }
 
     private static func clean(_ text: String) -> String { TerminalText.clean(cut(text)) }

@@ -37,12 +37,24 @@ struct LogLineTests {
                 + #""message":"A lane can send","app":"demo","credential":"7"}"# + "\n")
     }
 
-    @Test("contains the same as text, with quotation marks around values with blanks")
+    @Test("begins with the message as text, then has the values, in quotation marks where they have blanks")
     func text() {
         #expect(
             line(.text, "A lane can send", ["credential": "7", "event": "opened = \"yes\"", "cause": ""])
-                == "2026-12-03T12:00:00.123Z info carillon: cause=\"\" credential=7 event=\"opened = \\\"yes\\\"\" "
-                + "[Delivery] A lane can send\n")
+                == "2026-12-03T12:00:00.123Z info A lane can send  cause=\"\" credential=7 "
+                + "event=\"opened = \\\"yes\\\"\"\n")
+    }
+
+    @Test("ends with the message as text if there are no values")
+    func withoutValues() {
+        #expect(line(.text, "A lane can send") == "2026-12-03T12:00:00.123Z info A lane can send\n")
+    }
+
+    @Test("lists the members of a structure as text, in order")
+    func structureAsText() {
+        let whole = line(
+            .text, "Started", ["settings": ["LISTEN": "[::1]:80", "DATA_DIR": "a b"], "all": ["x", "y"]])
+        #expect(whole.hasSuffix("Started  all=\"x, y\" settings=\"DATA_DIR=\\\"a b\\\" LISTEN=[::1]:80\"\n"))
     }
 
     private static let hard: [String] = [
@@ -108,7 +120,7 @@ struct LogLineTests {
     @Test("contains the error that a library adds")
     func error() throws {
         struct Removed: Error {}
-        #expect(line(.text, "m", error: Removed()).contains(" error=Removed() "))
+        #expect(line(.text, "m", error: Removed()).hasSuffix("m  error=Removed()\n"))
     }
 
     @Test("contains the metadata of logger and event, and the event's takes precedence")
