@@ -83,6 +83,9 @@ package struct DeliveryService: Sendable {
         Task { await lanes.closeUnused() }
     }
 
+    /// The pushes that were handed to lanes and have no answer yet.
+    package func pushesInFlight() async -> Int { await engine.pushesInFlight }
+
     package func drain() async {
         planner.stop()
         scheduler.signal.remove()

@@ -54,17 +54,27 @@ package struct PostgresSettings: Sendable {
     /// The URL without its password, to show to people.
     package var urlWithoutPassword: String {
         let user = value("user").map { $0 + "@" } ?? ""
-        // libpq also accepts a whole connection string here, which may contain a password.
-        let database = value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? ""
-        let (hosts, ports) = (list("host").isEmpty ? list("hostaddr") : list("host"), list("port"))
         guard hosts.allSatisfy({ !$0.hasPrefix("/") }) else {
             return "postgresql://\(user)/\(database)?host=\(hosts.joined(separator: ","))"
         }
+        return "postgresql://\(user)\(place)"
+    }
+
+    /// Hosts, ports and the database's name, for the log: "db.example:5432/carillon".
+    package var place: String {
+        let ports = list("port")
         let places = hosts.enumerated().map { place, host in
             let port = ports.count == 1 ? ports[0] : place < ports.count ? ports[place] : ""
-            return port.isEmpty ? String(host) : "\(host):\(port)"
+            return port.isEmpty || host.hasPrefix("/") ? String(host) : "\(host):\(port)"
         }
-        return "postgresql://\(user)\(places.joined(separator: ","))/\(database)"
+        return "\(places.joined(separator: ","))/\(database)"
+    }
+
+    private var hosts: [Substring] { list("host").isEmpty ? list("hostaddr") : list("host") }
+
+    /// The database's name. libpq also accepts a whole connection string here, which may contain a password.
+    private var database: String {
+        value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? ""
     }
 
     func value(_ name: String) -> String? { keywords.first { $0.name == name }?.value }

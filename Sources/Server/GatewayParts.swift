@@ -1,4 +1,5 @@
 import API
+import Basis
 import CommandLine
 import Delivery
 import Logging
@@ -7,6 +8,7 @@ import Postgres
 import Reactor
 import ServiceLifecycle
 import Store
+import Synchronization
 import WakeUp
 
 /// A service that starts and ends with the others. The log gets the description instead of the whole value.
@@ -16,7 +18,7 @@ struct APIService: NamedService {
     let description = "HTTP API"
     let server: GatewayServer
     let listen: ListenAddress
-    let isEncrypted: Bool
+    let start: StartReport
     let adminKeyFile: String?
     let log: Logger
 
@@ -44,7 +46,8 @@ struct APIService: NamedService {
             try await server.run { port in
                 if let adminKeyFile { Console.write("The admin key is in \(adminKeyFile)") }
                 let address = ListenAddress(host: listen.host, port: UInt16(clamping: port))
-                Console.write("carillon is ready on http\(isEncrypted ? "s" : "")://\(address)")
+                Console.write("carillon is ready on http\(start.isEncrypted ? "s" : "")://\(address)")
+                log.notice("Started", metadata: start.metadata(listen: address))
             }
         } catch is CancellationError {
             return
@@ -58,11 +61,27 @@ struct APIService: NamedService {
 struct DrainsAtOnce: NamedService {
     let description = "drain"
     let delivery: DeliveryService
+    let beginning: DrainBeginning
+    let log: Logger
 
     func run() async throws {
         try await gracefulShutdown()
+        beginning.note(Clocks.monotonicNow())
+        log.notice(
+            "Draining: no new requests are accepted",
+            metadata: ["pushes_in_flight": .stringConvertible(await delivery.pushesInFlight())])
         Task { await delivery.drain() }
     }
+}
+
+/// The instant at which the drain began, for the log's last line.
+final class DrainBeginning: Sendable {
+    private let instant = Mutex<MonotonicInstant?>(nil)
+
+    func note(_ now: MonotonicInstant) { instant.withLock { $0 = $0 ?? now } }
+
+    /// nil: there was no drain.
+    func duration(until now: MonotonicInstant) -> Duration? { instant.withLock { $0.map { now - $0 } } }
 }
 
 /// The private PostgreSQL, kept alive until everything that uses it has ended.

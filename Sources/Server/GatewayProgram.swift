@@ -64,15 +64,19 @@ package struct GatewayProgram: Sendable {
         let identity = try ListenerFiles(settings)?.read()
         try ListenAddressCheck.check(settings.listen)
         let resources = try await GatewayResources.open(settings, log: log)
+        let beginning = DrainBeginning()
         let outcome = await Result(of: {
-            try await serve(on: resources, trust: trust, tokens: tokens, identity: identity)
+            try await serve(on: resources, trust: trust, tokens: tokens, identity: identity, beginning)
         })
         await resources.close()
         try outcome.get()
+        let took = beginning.duration(until: Clocks.monotonicNow()) ?? .zero
+        log.notice("Stopped", metadata: ["took": "\(took.logText)"])
     }
 
     private func serve(
-        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?
+        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?,
+        _ beginning: DrainBeginning
     ) async throws {
         let stores = Stores(pool: resources.pool, steps: steps)
         let vault = try Vault(masterKey: resources.masterKey.revealed)
@@ -105,7 +109,8 @@ package struct GatewayProgram: Sendable {
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
                 services: services(resources, service, delivery, fanOut, vault)),
-            listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: resources.adminKeyFile, log: log)
+            listen: settings.listen, start: StartReport(settings, resources.database),
+            adminKeyFile: resources.adminKeyFile, log: log)
 
         // Services end from the last to the first.
         var group = ServiceGroupConfiguration(
@@ -113,7 +118,8 @@ package struct GatewayProgram: Sendable {
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
                 .init(service: DatabaseWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
-                .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
+                .init(service: news), .init(service: api),
+                .init(service: DrainsAtOnce(delivery: delivery, beginning: beginning, log: log)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = settings.requestDeadline + Self.drainSlack
         try await ServiceGroup(configuration: group).run()

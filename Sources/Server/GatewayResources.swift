@@ -90,6 +90,7 @@ struct GatewayResources: Sendable {
 
     private static func migrate(_ pool: PostgresPool, _ place: DatabasePlace, _ log: Logger) async throws -> [String] {
         let applied: [String]
+        let begunAt = Clocks.monotonicNow()
         do {
             applied = try await Migrator(pool: pool).migrate { wait in
                 log.notice(
@@ -97,7 +98,14 @@ struct GatewayResources: Sendable {
                     metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held_by": "\(wait.whoHolds)"])
             }
         } catch { throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place)) }
-        for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
+        if let first = applied.first, let last = applied.last {
+            log.info(
+                "Migrated the database",
+                metadata: [
+                    "from": "\(SchemaVersion.before(first))", "to": "\(SchemaVersion.of(last))",
+                    "took": "\((Clocks.monotonicNow() - begunAt).logText)",
+                ])
+        }
         return applied
     }
 

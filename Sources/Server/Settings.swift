@@ -5,11 +5,18 @@
 package struct Settings: Sendable {
     /// Values by the setting's name; the other settings have their default.
     private var given: [String: any Sendable] = [:]
+    /// The given texts that differ from the defaults, by the setting's name; a secret is "set".
+    package private(set) var changes: [String: String] = [:]
 
     package init() {}
 
     /// - Parameter value: of the setting's type, as `AnySetting.value(of:)` makes it.
-    mutating func give(_ value: any Sendable, to setting: any AnySetting) { given[setting.name] = value }
+    /// - Parameter text: the same value as the operator wrote it.
+    mutating func give(_ value: any Sendable, written text: String, to setting: any AnySetting) {
+        given[setting.name] = value
+        guard text != setting.defaultText else { return }
+        changes[setting.name] = setting.isSecret ? "set" : setting.shown(text)
+    }
 
     package subscript<Value>(dynamicMember place: KeyPath<PlaceSettings, Setting<Value>>) -> Value {
         self[SettingsCatalogue.places[keyPath: place]]

@@ -60,7 +60,7 @@ package struct SettingsReader: Sendable {
     private func adopt(_ setting: any AnySetting, _ settings: inout Settings) throws(StartFault) {
         guard let (text, source) = value(of: setting) else { return }
         do {
-            settings.give(try setting.value(of: text), to: setting)
+            settings.give(try setting.value(of: text), written: text, to: setting)
         } catch {
             let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
             let shown = isHidden ? "" : ", not \"\(text)\""

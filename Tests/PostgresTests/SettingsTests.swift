@@ -40,6 +40,18 @@ struct SettingsTests {
     }
 
     @Test(
+        "names hosts, ports and database for the log, and neither user nor password",
+        arguments: [
+            ("postgres://anna:hunter2@db.example:6000/bell", "db.example:6000/bell"),
+            ("postgres://anna:hunter2@one:5001,two:5002/bell", "one:5001,two:5002/bell"),
+            ("postgres://anna:hunter2@/bell?host=%2Frun%2Fpg&port=5001", "/run/pg/bell"),
+            ("dbname='postgres://anna:hunter2@db.example/bell' host=db.example port=5001", "db.example:5001/"),
+        ])
+    func place(text: String, place: String) throws {
+        #expect(try PostgresSettings(parsing: text).place == place)
+    }
+
+    @Test(
         "fails to parse if it is malformed, with an error that does not repeat it",
         arguments: [
             "hunter2", "postgres://anna:hunter2@host:port/x", "host=a hunter2", "postgres://anna:hunter2@h:0/x",

@@ -37,7 +37,7 @@ struct LogLineTests {
                 + #""message":"A lane can send","app":"demo","credential":"7"}"# + "\n")
     }
 
-    @Test("begins with the message as text, then has the values, in quotation marks where they have blanks")
+    @Test("begins with the message as text; its values follow, in quotation marks around blanks")
     func text() {
         #expect(
             line(.text, "A lane can send", ["credential": "7", "event": "opened = \"yes\"", "cause": ""])

@@ -48,6 +48,20 @@ struct SettingsTests {
         #expect(try SettingsReader(environment: halfSet).logFormat() == .json)
     }
 
+    @Test("know which of them differ from their defaults, and keep secrets to themselves")
+    func changes() throws {
+        #expect(try read([:]).changes.isEmpty)
+        let settings = try read([
+            "CARILLON_LISTEN": "[::1]:1", "CARILLON_LEASE_SECONDS": "60",
+            "CARILLON_ADMIN_KEY": "carillon-admin-key-of-32-letters",
+            "CARILLON_PROVIDER_PROXY": "http://anna:hunter2@proxy.example:3128",
+        ])
+        #expect(
+            settings.changes == [
+                "LISTEN": "[::1]:1", "ADMIN_KEY": "set", "PROVIDER_PROXY": "http://(hidden)@proxy.example:3128",
+            ])
+    }
+
     @Test("treat an empty variable as absent")
     func emptyVariable() throws {
         #expect(try read(["CARILLON_LISTEN": ""]).listen.port == 8080)

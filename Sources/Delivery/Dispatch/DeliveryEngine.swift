@@ -19,7 +19,7 @@ package actor DeliveryEngine {
     let steps: (any StepListener)?
     let log: Logger
     private(set) var dispatcher: Dispatcher
-    /// Parcels whose pushes are in flight, by lease; looked up, never iterated.
+    /// Parcels whose pushes are in flight, by lease; looked up, and summed for the log.
     var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
     /// The settles on their way, by app; looked up, never iterated.
     var settles: [AppID: SettleQueue] = [:]
@@ -84,6 +84,8 @@ package actor DeliveryEngine {
         guard !drained else { return }
         await withCheckedContinuation { drainWaiters.append($0) }
     }
+
+    var pushesInFlight: Int { outstandingParcels.values.reduce(0) { $0 + $1.answersOutstanding } }
 
     func take(_ event: DispatchEvent) {
         let actions = dispatcher.handle(event, now: Clocks.monotonicNow())
