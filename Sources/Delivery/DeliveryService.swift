@@ -24,11 +24,12 @@ package struct DeliveryService: Sendable {
             stores: stores, lanes: lanes, settings: settings, process: process, steps: steps, log: log)
         self.engine = engine
         planner = Planner(
-            store: stores.messages, settings: settings, steps: steps, log: log,
+            store: stores.messages, settings: settings, steps: steps, database: stores.database, log: log,
             parcelsWait: { await engine.planned($0) })
         let planner = planner
-        scheduler = Scheduler(store: stores.messages, log: log, fellDue: { planner.notify() })
-        stopper = Stopper(stops: stores.stops, log: log, parcelsWait: { await engine.hint() })
+        scheduler = Scheduler(store: stores.messages, database: stores.database, fellDue: { planner.notify() })
+        stopper = Stopper(
+            stops: stores.stops, database: stores.database, log: log, parcelsWait: { await engine.hint() })
     }
 
     package func run() async {
@@ -123,7 +124,7 @@ package struct DeliveryService: Sendable {
                 }
                 try await reportRefusedRoutes(&refusedRoutes)
                 hasMore = try await stores.sweeper.sweep(settings.retention, rounds: Self.sweepsMax)
-            } catch { log.warning("Database failure: upkeep delayed", metadata: ["fault": "\(error)"]) }
+            } catch { stores.database.failed("upkeep delayed", error) }
         }
     }
 

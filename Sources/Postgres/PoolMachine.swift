@@ -68,6 +68,13 @@ package struct PoolMachine {
     var busyCount: Int { slots.count { $0.use == .busy } }
     package var isEmpty: Bool { slots.isEmpty }
 
+    /// Whether the server can't be reached. One that refuses another session while it serves others is there.
+    var isCutOff: Bool {
+        guard let outage, !isClosing else { return false }
+        if case .rejected = outage { return slots.allSatisfy { $0.use == .dialing } }
+        return true
+    }
+
     package var census: PoolSnapshot {
         PoolSnapshot(
             open: slots.count { $0.use != .dialing }, busy: busyCount, waiting: waiters.count,

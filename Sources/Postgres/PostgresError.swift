@@ -122,7 +122,7 @@ extension Refusal: CustomStringConvertible {
 }
 
 extension UnavailableReason {
-    fileprivate var text: String {
+    package var text: String {
         switch self {
         case .unreachable: "no answer"
         case .nameUnknown: "host name unknown"

@@ -17,6 +17,7 @@ package actor PostgresPool: PinnedActor {
     private var waiting: [Int: Waiting] = [:]
     private var wakeTimer: (at: MonotonicInstant, timer: TimerID)?
     private var closeWaiters: [CheckedContinuation<Void, Never>] = []
+    private var reportAttempt: (@Sendable (UnavailableReason?) -> Void)?
 
     private struct Waiting {
         let continuation: CheckedContinuation<Result<Int, PostgresError>, Never>
@@ -35,6 +36,10 @@ package actor PostgresPool: PinnedActor {
     }
 
     package func census() -> PoolSnapshot { machine.census }
+
+    /// Sets the function to call after each attempt to connect: with nil after a success, else with the reason of the
+    /// failure. It is called on the pool's loop, and must not wait.
+    package func report(attempts: @escaping @Sendable (UnavailableReason?) -> Void) { reportAttempt = attempts }
 
     /// Whether this server process serves one of the pool's sessions.
     package func owns(_ serverProcess: Int32) -> Bool {
@@ -222,10 +227,12 @@ extension PostgresPool {
         do {
             try await connection.open()
             perform(machine.opened(number, loop.now))
+            reportAttempt?(nil)
         } catch {
             connections[number] = nil
             let reason: UnavailableReason = if case .unavailable(let reason) = error { reason } else { .unreachable }
             perform(machine.dialFailed(number, reason, chance: Chance.fraction(), loop.now))
+            if machine.isCutOff { reportAttempt?(reason) }
         }
     }
 }

@@ -78,7 +78,9 @@ package struct GatewayProgram: Sendable {
         on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?,
         _ beginning: DrainBeginning
     ) async throws {
-        let stores = Stores(pool: resources.pool, steps: steps)
+        let database = DatabaseWatch(report: { log.note($0) })
+        for pool in [resources.pool, resources.apiPool] { await database.follow(pool) }
+        let stores = Stores(pool: resources.pool, steps: steps, database: database)
         let vault = try Vault(masterKey: resources.masterKey.revealed)
         let service = CredentialService(
             store: stores.credentials, vault: vault, tokenEndpoint: tokens, targets: settings.targetHosts)
@@ -92,15 +94,16 @@ package struct GatewayProgram: Sendable {
         defer { for loop in loops { loop.stop() } }
         let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
         let credentials = LaneCredentialCache(
-            store: stores.credentials, service: service, template: laneTemplate(trust), process: process, log: log)
+            store: stores.credentials, service: service, template: laneTemplate(trust), process: process,
+            database: database, log: log)
         let lanes = LanePool(
             credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
         let delivery = DeliveryService(
             stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
         let fanOut = FanOutService(
-            store: stores.fanOuts, parcelMembersMax: deliverySettings.parcelMembersMax, steps: steps, log: log,
-            parcelsWait: { await delivery.ready($0) })
+            store: stores.fanOuts, parcelMembersMax: deliverySettings.parcelMembersMax, steps: steps,
+            database: database, log: log, parcelsWait: { await delivery.ready($0) })
         let news = NotificationListenerService(
             listener: PostgresListener(
                 resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
@@ -108,7 +111,7 @@ package struct GatewayProgram: Sendable {
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
-                services: services(resources, service, delivery, fanOut, vault)),
+                services: services(resources, service, delivery, fanOut, vault, database)),
             listen: settings.listen, start: StartReport(settings, resources.database),
             adminKeyFile: resources.adminKeyFile, log: log)
 
@@ -127,9 +130,9 @@ package struct GatewayProgram: Sendable {
 
     private func services(
         _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService,
-        _ fanOut: FanOutService, _ vault: Vault
+        _ fanOut: FanOutService, _ vault: Vault, _ database: DatabaseWatch
     ) -> GatewayServices {
-        let stores = Stores(pool: resources.apiPool, steps: steps)
+        let stores = Stores(pool: resources.apiPool, steps: steps, database: database)
         let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,

@@ -21,6 +21,7 @@ package final class FanOutService: Sendable {
     private let store: FanOutStore
     private let order: FanOutOrder
     private let steps: (any StepListener)?
+    private let database: DatabaseWatch
     private let log: Logger
     /// Called after each commit with the routes that have new parcels.
     private let parcelsWait: @Sendable ([ReadyRoute]) async -> Void
@@ -28,10 +29,11 @@ package final class FanOutService: Sendable {
     private let alarm = Mutex<MonotonicInstant?>(nil)
 
     package init(
-        store: FanOutStore, parcelMembersMax: Int, steps: (any StepListener)?, log: Logger,
+        store: FanOutStore, parcelMembersMax: Int, steps: (any StepListener)?, database: DatabaseWatch, log: Logger,
         parcelsWait: @escaping @Sendable ([ReadyRoute]) async -> Void
     ) {
-        (self.store, self.steps, self.log, self.parcelsWait) = (store, steps, log, parcelsWait)
+        (self.store, self.steps, self.database, self.log) = (store, steps, database, log)
+        self.parcelsWait = parcelsWait
         order = FanOutOrder(
             subscriptionsMax: Self.subscriptionsMax, parcelMembersMax: parcelMembersMax, format: StoredContent.format)
     }
@@ -70,7 +72,7 @@ package final class FanOutService: Sendable {
                     await parcelsWait(reply.ready)
                 }
             } catch {
-                log.warning("Database failure: revocations delayed", metadata: ["fault": "\(error)"])
+                database.failed("revocations delayed", error)
                 try? await Task.sleep(for: Self.pollEvery)
             }
         }
@@ -100,7 +102,7 @@ package final class FanOutService: Sendable {
                 return false
             }
         } catch {
-            log.warning("Database failure: wake-ups delayed", metadata: ["fault": "\(error)"])
+            database.failed("wake-ups delayed", error)
             return false
         }
     }

@@ -92,8 +92,8 @@ extension Journeys {
             #expect(reply.status == 503 && reply.text.contains("The database can't be reached."), "\(reply.text)")
             #expect(reply.retryAfter.flatMap { Int($0) } != nil)
             try await far.api.expect(200, "GET", "/healthz")
-            try await eventually("the gateway to log the waiting pushes") {
-                far.program.logged.contains("Database failure:")
+            try await eventually("the gateway to log that the database is lost") {
+                far.program.logged.contains("Database lost: pushes wait and requests get 503")
             }
         }
 

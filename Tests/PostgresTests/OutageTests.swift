@@ -1,6 +1,7 @@
 import Glibc
 import Postgres
 import Reactor
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,6 +30,27 @@ struct OutageTests {
                 _ = try await server.start()
                 #expect(try await pool.run(query("SELECT 3::int4")).one(Int32.init) == 3)
                 #expect(await pool.census().outage == nil)
+            }
+        }
+    }
+
+    @Test("shows in the pool's reports of its attempts to connect, and so does its return")
+    func attempts() async throws {
+        try await withOwnServer { server, settings, _ in
+            try await withPool(settings) { pool in
+                let attempts = Mutex<[UnavailableReason?]>([])
+                await pool.report { reason in attempts.withLock { $0.append(reason) } }
+                _ = try await pool.run(query("SELECT 1"))
+                #expect(attempts.withLock { $0 } == [nil])
+                await server.stop()
+                _ = await failure { () async throws(PostgresError) in
+                    try await pool.run(query("SELECT 1"), deadline: .milliseconds(200))
+                }
+                let failed = attempts.withLock { $0.dropFirst() }
+                #expect(!failed.isEmpty && failed.allSatisfy { $0 == .unreachable })
+                _ = try await server.start()
+                _ = try await pool.run(query("SELECT 1"))
+                #expect(attempts.withLock { $0.last } == .some(nil))
             }
         }
     }

@@ -36,7 +36,7 @@ package struct GatewayResponder: HTTPResponder {
         do {
             response = try await respond(to: incoming)
         } catch let problem as Problem {
-            services.log.note(problem, on: incoming.endpoint)
+            services.note(problem, on: incoming.endpoint)
             response = Response(incoming.endpoint?.answer(problem) ?? Answer(problem))
         }
         let whole = request.method == .head ? response.createHeadResponse() : response
@@ -184,22 +184,26 @@ extension Endpoint {
     }
 }
 
-extension Logger {
+extension GatewayServices {
     /// Logs the endpoint and the code. Paths contain names of installations, and stay out of the log.
     func note(_ problem: Problem, on endpoint: Endpoint?) {
+        if problem.code == .databaseUnavailable, problem.cause != nil {
+            stores.database.failed("requests refused", .unavailable)
+        }
         let route = endpoint.map { "\($0.method) \($0.template)" } ?? "none"
         var metadata: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
         if let cause = problem.cause { metadata["cause"] = "\(cause)" }
-        log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: metadata)
+        log.log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: metadata)
     }
 }
 
 extension Problem {
-    /// The level depends on who is at fault: a client's mistakes are its own to examine. A readiness probe repeats a
-    /// failure that the code that found it has already logged.
+    /// The level depends on who is at fault: a client's mistakes are its own to examine. The database's watch reports an
+    /// outage once, and a readiness probe repeats a failure that the code that found it has already logged.
     package func logLevel(on endpoint: Endpoint?) -> Logger.Level {
         switch code.status {
         case 500: .error
+        case 503 where code == .databaseUnavailable: .debug
         case 503 where endpoint?.isProbe != true: .warning
         default: .debug
         }

@@ -136,7 +136,7 @@ package final class RequestShortcut: Sendable {
     }
 
     private func refusal(_ problem: Problem, of call: Call) -> Answer {
-        services.log.note(problem, on: call.match.endpoint)
+        services.note(problem, on: call.match.endpoint)
         return Answer(problem)
     }
 

@@ -41,8 +41,7 @@ extension DeliveryEngine {
     /// Settles entries of one app in one transaction, and writes their verdicts before in another.
     private func settled(_ entries: [SettleEntry]) async -> DispatchEvent {
         do throws(StoreFault) { try await applyVerdicts(of: entries) } catch {
-            log.warning(
-                "Database failure: settling delayed", metadata: ["parcels": "\(entries.count)", "fault": "\(error)"])
+            stores.database.failed("settling delayed", error)
             return .settled([], failed: entries.map { UnsettledLease($0.name) })
         }
         let replies = await stores.parcels.settle(entries.map(\.pending.settlement), locked: LockedRows(for: entries))
@@ -61,10 +60,7 @@ extension DeliveryEngine {
             }
         }
         if somePassed { steps?.reached(.settleCommitted) }
-        if let first = faults.first {
-            log.warning(
-                "Database failure: settling delayed", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
-        }
+        if let first = faults.first { stores.database.failed("settling delayed", first) }
         // Remainders on other routes may be ready to lease.
         let areDue = zip(entries, replies).contains { entry, reply in
             reply == .success(.settled) && entry.pending.settlement.remainders.contains(where: \.isDue)
@@ -109,11 +105,7 @@ extension DeliveryEngine {
                 failed.append(name)
             }
         }
-        if let first = faults.first {
-            log.warning(
-                "Database failure: lease renewal delayed",
-                metadata: ["leases": "\(failed.count)", "fault": "\(first)"])
-        }
+        if let first = faults.first { stores.database.failed("lease renewal delayed", first) }
         return .renewed(renewed, failed: failed)
     }
 

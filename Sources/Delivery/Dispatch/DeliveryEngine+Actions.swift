@@ -81,7 +81,7 @@ extension DeliveryEngine {
                 knownFormats: StoredContent.knownFormats, limit: Self.routesPerPoll * Self.pollPagesMax)
             take(.polled(ReadyRoute.merging(ready, rateLimited: rateLimited)))
         } catch {
-            log.warning("Database failure: search for parcels delayed", metadata: ["fault": "\(error)"])
+            stores.database.failed("search for parcels delayed", error)
             take(.pollFailed)
         }
     }
@@ -126,7 +126,7 @@ extension DeliveryEngine {
             take(.leaseFailed(request))
         } catch {
             // If the lease was written but its reply lost, it expires and is rescued.
-            log.warning("Database failure: leasing delayed", metadata: ["fault": "\(error)"])
+            stores.database.failed("leasing delayed", error)
             take(.leaseFailed(request))
         }
     }

@@ -53,6 +53,7 @@ package actor LaneCredentialCache: LaneCredentials {
     private let service: CredentialService
     private let template: LaneTemplate
     private let process: ProcessID
+    private let database: DatabaseWatch
     private let log: Logger
     private var opened: [CredentialID: OpenedCredential] = [:]
     private var openings = CredentialOpenings()
@@ -81,10 +82,12 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     package init(
-        store: CredentialStore, service: CredentialService, template: LaneTemplate, process: ProcessID, log: Logger
+        store: CredentialStore, service: CredentialService, template: LaneTemplate, process: ProcessID,
+        database: DatabaseWatch, log: Logger
     ) {
         (self.store, self.service, self.template, self.process) = (store, service, template, process)
-        let quotas = QuotaService(store: store, process: process, log: log)
+        self.database = database
+        let quotas = QuotaService(store: store, process: process, database: database)
         paces = ProjectPaces { await quotas.heartbeat(of: $0) }
         self.log = log
     }
@@ -125,7 +128,7 @@ package actor LaneCredentialCache: LaneCredentials {
             }
             return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
         } catch {
-            log.warning("Database failure: credentials not read", metadata: ["fault": "\(error)"])
+            database.failed("credentials not read", error)
             return .unread
         }
     }
@@ -142,7 +145,7 @@ package actor LaneCredentialCache: LaneCredentials {
         do {
             try await store.block(credential, reason: reason, for: pause)
         } catch {
-            log.warning("Rejected credential could not be recorded", metadata: ["fault": "\(error)"])
+            database.failed("a refused credential is not announced", error)
         }
         forget()
     }
@@ -161,7 +164,7 @@ package actor LaneCredentialCache: LaneCredentials {
             try await store.report(outages: outages, of: process)
             return true
         } catch {
-            log.info("Lane outages could not be recorded", metadata: ["fault": "\(error)"])
+            database.failed("waits of lanes not recorded", error)
             return false
         }
     }

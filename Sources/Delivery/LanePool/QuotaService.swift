@@ -1,40 +1,22 @@
-import Logging
 import Model
 import Store
-import Synchronization
 
 /// Tells the other processes, through the database, that this one sends to a project. Each project in use does so every
-/// second, so only the beginning and the end of an outage are logged.
+/// second.
 final class QuotaService: Sendable {
     private let store: CredentialStore
     private let process: ProcessID
-    private let log: Logger
-    private let isCutOff = Mutex(false)
+    private let database: DatabaseWatch
 
-    init(store: CredentialStore, process: ProcessID, log: Logger) {
-        (self.store, self.process, self.log) = (store, process, log)
+    init(store: CredentialStore, process: ProcessID, database: DatabaseWatch) {
+        (self.store, self.process, self.database) = (store, process, database)
     }
 
     /// - Returns: how many processes send to the project; nil: the database did not answer.
     func heartbeat(of project: String) async -> Int? {
-        do {
-            let processes = try await store.countSenders(to: project, with: process)
-            if changes(cutOff: false) { log.info("Project quotas are shared between processes again") }
-            return processes
-        } catch {
-            if changes(cutOff: true) {
-                log.warning(
-                    "Project quota could not be shared between processes",
-                    metadata: ["project": "\(project)", "fault": "\(error)"])
-            }
+        do { return try await store.countSenders(to: project, with: process) } catch {
+            database.failed("project quotas not shared between processes", error)
             return nil
-        }
-    }
-
-    private func changes(cutOff: Bool) -> Bool {
-        isCutOff.withLock { isCutOff in
-            defer { isCutOff = cutOff }
-            return isCutOff != cutOff
         }
     }
 }

@@ -17,15 +17,16 @@ actor Planner {
     private nonisolated let posts: [PlannerSignal]
     private nonisolated let broadcasts = ActiveBroadcasts()
     private let steps: (any StepListener)?
+    private let database: DatabaseWatch
     private let log: Logger
     /// Called after each slice that was cut: parcels are ready.
     private let parcelsWait: @Sendable ([PlannedSlice]) async -> Void
 
     init(
-        store: MessageStore, settings: DeliverySettings, steps: (any StepListener)?, log: Logger,
-        parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
+        store: MessageStore, settings: DeliverySettings, steps: (any StepListener)?, database: DatabaseWatch,
+        log: Logger, parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
     ) {
-        (self.store, self.settings) = (store, settings)
+        (self.store, self.settings, self.database) = (store, settings, database)
         posts = (0..<max(1, settings.plannersMax)).map { _ in PlannerSignal() }
         (self.steps, self.log, self.parcelsWait) = (steps, log, parcelsWait)
     }
@@ -105,7 +106,7 @@ actor Planner {
             }
             return true
         } catch {
-            log.warning("Database failure: planning delayed", metadata: ["fault": "\(error)"])
+            database.failed("planning delayed", error)
             return false
         }
     }

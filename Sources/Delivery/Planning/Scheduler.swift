@@ -1,5 +1,4 @@
 import Basis
-import Logging
 import Reactor
 import Store
 
@@ -13,12 +12,12 @@ actor Scheduler {
 
     private let store: MessageStore
     nonisolated let signal = CoalescingSignal()
-    private let log: Logger
+    private let database: DatabaseWatch
     private let fellDue: @Sendable () -> Void
     private var alarmClock: Task<Void, Never>?
 
-    init(store: MessageStore, log: Logger, fellDue: @escaping @Sendable () -> Void) {
-        (self.store, self.log, self.fellDue) = (store, log, fellDue)
+    init(store: MessageStore, database: DatabaseWatch, fellDue: @escaping @Sendable () -> Void) {
+        (self.store, self.database, self.fellDue) = (store, database, fellDue)
     }
 
     func run() async {
@@ -28,7 +27,7 @@ actor Scheduler {
                 if try await store.fallDue() > 0 { fellDue() }
                 setAlarm(try await store.nextDue() ?? Self.sleepMax)
             } catch {
-                log.warning("Database failure: scheduled work delayed", metadata: ["fault": "\(error)"])
+                database.failed("scheduled work delayed", error)
                 // Some messages may have fallen due before the failure.
                 fellDue()
                 setAlarm(.seconds(1))

@@ -16,13 +16,17 @@ package struct Stores: Sendable {
     package let access: AccessStore
     package let sweeper: Sweeper
     package let notifier: WorkNotifier
+    /// The watch that failed calls are reported to.
+    package let database: DatabaseWatch
 
     /// - Parameters:
     ///   - steps: nil in production.
     ///   - appsFreshFor: how long an app that was found by its slug is cached.
     package init(
-        pool: PostgresPool, steps: (any StepListener)? = nil, appsFreshFor: Duration = SlugCache.usuallyFreshFor
+        pool: PostgresPool, steps: (any StepListener)? = nil, database: DatabaseWatch = DatabaseWatch(),
+        appsFreshFor: Duration = SlugCache.usuallyFreshFor
     ) {
+        self.database = database
         notifier = WorkNotifier(pool: pool)
         registry = RegistryStore(pool: pool, notifier: notifier, appsFreshFor: appsFreshFor)
         messages = MessageStore(pool: pool, notifier: notifier, steps: steps)
