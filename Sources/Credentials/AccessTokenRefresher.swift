@@ -88,7 +88,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         case .again:
             log.error(
                 "\(source.provider) rejects a new access token: check the account's permissions",
-                metadata: ["account": "\(source.account)"])
+                metadata: ["account": "\(source.account)", "reason": "\(Self.tokenRefused)", "status": "401"])
         }
     }
 
@@ -122,9 +122,13 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
                     state.cache.renewalFailed(now: now, after: error.after, entropy: Entropy.uint64())
                 }
             }
+            var metadata: Logger.Metadata = ["account": "\(source.account)", "fault": "\(error)"]
+            if let quote = error.quote {
+                metadata.merge(["reason": "\(quote.reason)", "status": "\(quote.status)"]) { own, _ in own }
+            }
             log.log(
                 level: error.isPermanent ? .error : .warning, "An access token could not be fetched; trying again",
-                metadata: ["account": "\(source.account)", "fault": "\(error)"])
+                metadata: metadata)
             return false
         }
     }
@@ -139,8 +143,10 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
             now: Clocks.wallNow())
         switch reading {
         case .granted(let token): return token
-        case .refused(let reason, let alarm): throw .refused(reason, alarm)
-        case .failed(let reason, let after): throw .failed(reason, after: after)
+        case .refused(let reason, let alarm):
+            throw .refused(AnswerQuote(status: UInt16(clamping: answer.status), reason: reason), alarm)
+        case .failed(let reason, let after):
+            throw .failed(AnswerQuote(status: UInt16(clamping: answer.status), reason: reason), after: after)
         }
     }
 }
@@ -148,9 +154,9 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
 enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
     case notSigned
     case endpoint(TokenEndpointFault)
-    /// The reason in Google's answer: the same request would be refused again.
-    case refused(String, ProviderAlarm)
-    case failed(String, after: Duration?)
+    /// The same request would be refused again.
+    case refused(AnswerQuote, ProviderAlarm)
+    case failed(AnswerQuote, after: Duration?)
 
     /// True if another request soon would be refused too.
     var isPermanent: Bool {
@@ -165,13 +171,16 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
         if case .failed(_, let after) = self { after } else { nil }
     }
 
-    /// The reason in the answer; without an answer, a description.
-    var reason: String {
+    /// nil: there was no answer.
+    var quote: AnswerQuote? {
         switch self {
-        case .refused(let reason, _), .failed(let reason, _): reason
-        case .notSigned, .endpoint: description
+        case .refused(let quote, _), .failed(let quote, _): quote
+        case .notSigned, .endpoint: nil
         }
     }
+
+    /// The reason in the answer; without an answer, a description.
+    var reason: String { quote?.reason ?? description }
 
     var description: String {
         switch self {
@@ -182,10 +191,10 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
             "calls go through a proxy, and CARILLON_TOKEN_HOSTS does not list the host of its token_uri"
         case .endpoint(.malformedURL): "its token_uri is not an allowed URL"
         case .endpoint(.unreachable(let detail)): "its token_uri can't be reached: \(detail)"
-        case .refused(let reason, .clock): "refused with \(reason): this machine's clock is wrong"
-        case .refused(let reason, _):
-            "refused with \(reason): the key was deleted, or the account lacks the permission to send"
-        case .failed(let reason, _): "failed with \(reason)"
+        case .refused(let quote, .clock): "refused with \(quote.reason): this machine's clock is wrong"
+        case .refused(let quote, _):
+            "refused with \(quote.reason): the key was deleted, or the account lacks the permission to send"
+        case .failed(let quote, _): "failed with \(quote.reason)"
         }
     }
 }

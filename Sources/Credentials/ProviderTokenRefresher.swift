@@ -44,7 +44,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
         if refusal == .toRenew(isYoung: true) {
             log.error(
                 "\(source.provider) rejects a new provider token as expired: check this machine's clock",
-                metadata: ["key": "\(source.keyID)"])
+                metadata: ["key": "\(source.keyID)", "reason": "\(ProviderTokenCache.refusalReason)"])
         }
         await freshen()
         return refusal
@@ -66,7 +66,9 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
             presented.withLock {
                 $0.renewalFailed("a token could not be renewed: \(error)", now: Clocks.monotonicNow())
             }
-            log.warning(
+            // The database's watch reports an outage once.
+            log.log(
+                level: error as? StoreFault == .unavailable ? .debug : .warning,
                 "A provider token could not be renewed; trying again",
                 metadata: ["key": "\(source.keyID)", "fault": "\(error)"])
         }

@@ -112,7 +112,7 @@ extension Dispatcher {
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
         let positions = run.takeMembersToSend()
-        for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
+        for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, request.lane, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
         if let lane = request.lane { lanes.begin(parcel, request.scope, on: lane) }
         let state = RunState(

@@ -109,7 +109,9 @@ extension Dispatcher {
         let isComplete = runs[place].run.openCount == 0
         guard runs[place].run.hasChanges, isComplete || runs[place].settleAt <= now else { return }
         guard let pending = runs[place].run.takeSettlement() else { return }
-        for alarm in runs[place].run.takeAlarms() { actions.append(.alarm(pending.settlement.message, alarm)) }
+        for alarm in runs[place].run.takeAlarms() {
+            actions.append(.alarm(pending.settlement.message, runs[place].lane, alarm))
+        }
         actions.append(.settle(name, pending, withVerdicts: true))
     }
 

@@ -233,7 +233,8 @@ package enum DispatchAction: Equatable, Sendable {
     case lane(LaneKey, LaneHealth.Action)
     /// The lease ended here; drop what is kept for it.
     case forget(LeaseName, MessageID)
-    case alarm(MessageID, ParcelAlarm)
+    /// Tell the operator about a push of the message. The lane is nil if the parcel has none.
+    case alarm(MessageID, LaneKey?, ParcelAlarm)
     /// Everything is settled after a drain.
     case drained
 }

@@ -149,6 +149,30 @@ struct AnswerReadingTests {
         #expect(reading(many, &names).consequences.count == 2, "the consequences are the refusal and its alarm")
     }
 
+    @Test("give the log the status and reason of the first answer behind each consequence")
+    func quotes() {
+        var names = ReasonNames()
+        let answers: [(status: UInt16, reason: String, retryAfter: String)] = [
+            (429, "TooManyRequests", ""), (400, "TopicDisallowed", ""), (503, "ServiceUnavailable", ""),
+            (403, "InvalidProviderToken", ""),
+        ]
+        let reading = reading(answers, &names)
+        let (topic, key) = (
+            AnswerQuote(status: 400, reason: "TopicDisallowed"),
+            AnswerQuote(status: 403, reason: "InvalidProviderToken")
+        )
+        #expect(
+            zip(reading.consequences, reading.quotes).contains {
+                $0 == .topicRefused(reason: topic.reason) && $1 == topic
+            })
+        #expect(
+            zip(reading.consequences, reading.quotes).contains {
+                $0 == .credentialRefused(reason: key.reason, ConnectionID(7)) && $1 == key
+            })
+        #expect(reading.quotes.count == reading.consequences.count)
+        #expect(reading.throttling == AnswerQuote(status: 503, reason: "ServiceUnavailable"))
+    }
+
     @Test("add only a limited number of undocumented reasons")
     func inventedReasons() {
         var names = ReasonNames()

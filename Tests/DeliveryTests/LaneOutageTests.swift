@@ -1,12 +1,10 @@
 import Basis
 import Delivery
 import LaneRules
-import Logging
 import Model
 import QueueRules
 import Reactor
 import Store
-import Synchronization
 import Testing
 
 @Suite("A provider that cannot be reached")
@@ -173,25 +171,4 @@ private struct NoCredentials: LaneCredentials {
     func needsNewConnections(_ credential: CredentialID) async {}
     func slug(of app: AppID) async -> String { "garden" }
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }
-}
-
-/// Records log lines as level and message.
-private final class RecordedLog: Sendable {
-    private let lines = Mutex<[String]>([])
-
-    var reported: [String] { lines.withLock { $0 } }
-    var logger: Logger { Logger(label: "lane-outage-test") { _ in Handler(log: self) } }
-
-    private struct Handler: LogHandler {
-        let log: RecordedLog
-        var logLevel = Logger.Level.trace
-        var metadata: Logger.Metadata = [:]
-
-        subscript(metadataKey name: String) -> Logger.MetadataValue? {
-            get { metadata[name] }
-            set { metadata[name] = newValue }
-        }
-
-        func log(event: LogEvent) { log.lines.withLock { $0.append("\(event.level): \(event.message)") } }
-    }
 }

@@ -1,7 +1,7 @@
+import Basis
 import Delivery
 import LaneRules
 import Lanes
-import Logging
 import Model
 import ProviderInterface
 import QueueRules
@@ -23,9 +23,12 @@ struct LanePoolTests {
         let target = PushTarget(.apns, "com.example.app")
         #expect(await pool.resolve(route) == .leaves(LaneTarget(key, target)))
         #expect(
-            pool.apply(.topicRefused(reason: "BadTopic"), on: key, route.serviceRoute)
+            pool.apply(
+                .topicRefused(reason: "BadTopic"), quoting: AnswerQuote(status: 400, reason: "BadTopic"), on: key,
+                route.serviceRoute)
                 == .topicRefused(route.serviceRoute, for: .seconds(3_600), reason: "BadTopic"))
-        #expect(pool.apply(.alarm(.clock), on: key, route.serviceRoute) == nil)
+        let tooOld = AnswerQuote(status: 403, reason: "ExpiredProviderToken")
+        #expect(pool.apply(.alarm(.clock), quoting: tooOld, on: key, route.serviceRoute) == nil)
         let nameless = ReadyRoute(
             route: RouteID(8), app: AppID(1), provider: .apns, environment: .production, topic: "")
         #expect(await pool.resolve(nameless) == .waits(key, .topicMissing))
@@ -45,6 +48,39 @@ struct LanePoolTests {
         let reason = "ExpiredProviderToken"
         #expect(finding(.credentialSuspected(reason: reason)) == .credentialSuspected(reason: reason))
         #expect(finding(.connected) == nil)
+        await pool.drain()
+        loop.stop()
+    }
+
+    @Test("logs answers of the provider with reason, status, app and credential")
+    func quotes() async throws {
+        let loop = try ReactorLoop(name: "lane")
+        let log = RecordedLog()
+        let (pool, key) = (OneCredential(CredentialID(1)).pool(on: loop, log: log), LaneKey(CredentialID(1)))
+        _ = await pool.resolve(route)
+        func apply(_ consequence: LaneConsequence, _ status: UInt16, _ reason: String) {
+            let quote = AnswerQuote(status: status, reason: reason)
+            _ = pool.apply(consequence, quoting: quote, on: key, route.serviceRoute)
+        }
+        func expect(_ line: String, _ status: String, _ reason: String) {
+            let fields = log.fields(of: line)
+            #expect(fields?["app"] == "news" && fields?["credential"] == "1", "\(line)")
+            #expect(fields?["status"] == status && fields?["reason"] == reason, "\(line)")
+        }
+        apply(.alarm(.credential), 403, "InvalidProviderToken")
+        expect("error: Provider rejects requests: action needed", "403", "InvalidProviderToken")
+        await pool.announceRefusal(key, "InvalidProviderToken")
+        expect("error: The provider refuses a credential: its pushes wait", "403", "InvalidProviderToken")
+        apply(.topicRefused(reason: "TopicDisallowed"), 400, "TopicDisallowed")
+        pool.logRefusedTopic(route.serviceRoute, key, reason: "TopicDisallowed")
+        expect("error: Route paused: its pushes wait", "400", "TopicDisallowed")
+        apply(.alarm(.ourRequest), 404, "BadPath")
+        pool.log(.ourFault(reason: "BadPath"), of: MessageID(UniversalID(high: 1, low: 1)), on: key)
+        expect("error: Provider rejected a request as malformed", "404", "BadPath")
+        pool.note(throttling: AnswerQuote(status: 429, reason: "TooManyRequests"), on: key)
+        let now = Clocks.monotonicNow()
+        pool.log(key, LaneHealth.Wait(.throttled, since: now, until: now + .seconds(10)), before: nil)
+        expect("warning: Circuit breaker opened: provider is throttling", "429", "TooManyRequests")
         await pool.drain()
         loop.stop()
     }
@@ -71,10 +107,8 @@ private struct OneCredential: LaneCredentials {
 
     init(_ id: CredentialID) { self.id = id }
 
-    func pool(on loop: ReactorLoop) -> LanePool {
-        LanePool(
-            credentials: self, loops: [loop], credentialBlock: .seconds(3_600),
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    func pool(on loop: ReactorLoop, log: RecordedLog = RecordedLog()) -> LanePool {
+        LanePool(credentials: self, loops: [loop], credentialBlock: .seconds(3_600), log: log.logger)
     }
 
     func credential(for route: ReadyRoute) async -> CredentialStatus {

@@ -118,7 +118,9 @@ struct DispatcherLeaseTests {
         bench.lease(ParcelRunSamples.parcel([.present]))
         let ours = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.ours, "BadPath"))
         let actions = bench.report(.answered([AnsweredLease(DispatcherBench.name, accepted: [], others: [ours])]))
-        #expect(actions.contains(.alarm(ParcelRunSamples.parcel().message, .ourFault(reason: "BadPath"))))
+        let alarm = DispatchAction.alarm(
+            ParcelRunSamples.parcel().message, DispatcherBench.lane, .ourFault(reason: "BadPath"))
+        #expect(actions.contains(alarm))
     }
 }
 

@@ -9,6 +9,10 @@ package struct AnswerReading {
     package private(set) var others: [PositionedOutcome] = []
     /// Each consequence once, however many answers call for it.
     package private(set) var consequences: [LaneConsequence] = []
+    /// The first answer that called for each consequence, in their order.
+    package private(set) var quotes: [AnswerQuote] = []
+    /// The first answer that asks the lane to slow down; nil: none does.
+    package private(set) var throttling: AnswerQuote?
     /// The number of answers that refuse the lane's credential.
     package private(set) var refusedCount = 0
     /// The provider's complaint about the message itself; nil: it named nothing.
@@ -49,7 +53,7 @@ package struct AnswerReading {
             responses, bytes: batch.bytes,
             AnswerContext(
                 pushType: pushType, laneIsProven: laneIsProven || !accepted.isEmpty, wereTried: wereTried, now: now))
-        consequences = classified.consequences
+        (consequences, quotes, throttling) = (classified.consequences, classified.quotes, classified.throttling)
         (refusedCount, complaint) = (classified.refusedCount, classified.complaint)
         for entry in classified.entries {
             let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.response.status)

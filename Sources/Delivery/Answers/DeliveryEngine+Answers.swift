@@ -133,8 +133,10 @@ extension DeliveryEngine {
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
         if let oddity = reading.oddity { report(oddity, out) }
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
-        for consequence in reading.consequences {
-            if let event = lanes.apply(consequence, on: out.lane, out.serviceRoute) { take(.lane(out.lane, event)) }
+        if let throttling = reading.throttling { lanes.note(throttling: throttling, on: out.lane) }
+        for (consequence, quote) in zip(reading.consequences, reading.quotes) {
+            let event = lanes.apply(consequence, quoting: quote, on: out.lane, out.serviceRoute)
+            if let event { take(.lane(out.lane, event)) }
         }
         return AnsweredLease(
             delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent,
@@ -166,8 +168,8 @@ extension DeliveryEngine {
                 "Provider refuses a message: its content has to be changed",
                 metadata: [
                     "app": "\(app)", "message_id": "\(out.parcel.message.value.text)",
-                    "provider": "\(out.provider?.name ?? "")", "reason": "\(complaint.reason)",
-                    "field": "\(complaint.text)",
+                    "credential": "\(out.lane.credential.value)", "provider": "\(out.provider?.name ?? "")",
+                    "reason": "\(complaint.reason)", "field": "\(complaint.text)",
                 ])
         }
     }

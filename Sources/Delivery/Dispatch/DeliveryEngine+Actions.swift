@@ -34,7 +34,7 @@ extension DeliveryEngine {
                 lanes.logRefusedTopic(route, lane, reason: reason)
             case .lane(let lane, .announceRefusal(let reason)): Task { await announceRefusal(lane, reason) }
             case .lane(let lane, .retry): lanes.retry(lane)
-            case .alarm(let message, let alarm): raise(alarm, of: message)
+            case .alarm(let message, let lane, let alarm): lanes.log(alarm, of: message, on: lane)
             case .drained: noteDrained()
             }
         }
@@ -147,18 +147,5 @@ extension DeliveryEngine {
             parcel: parcel, serviceRoute: serviceRoute, message: message, values: found.values, lane: lane,
             answersOutstanding: 0)
         outstandingParcels[out.name] = out
-    }
-
-    private func raise(_ alarm: ParcelAlarm, of message: MessageID) {
-        switch alarm {
-        case .poison(let registration):
-            log.error(
-                "Push given up: it crashed ten processes",
-                metadata: ["message_id": "\(message.value.text)", "registration": "\(registration.value)"])
-        case .ourFault(let reason):
-            log.error(
-                "Provider rejected a request as malformed",
-                metadata: ["message_id": "\(message.value.text)", "reason": "\(reason)"])
-        }
     }
 }

@@ -228,7 +228,7 @@ package actor LaneCredentialCache: LaneCredentials {
         opening record: CredentialRecord, app: String, _ credential: Result<any ProviderCredential, CredentialFault>
     ) async {
         var fault: CredentialFault?
-        do throws(CredentialFault) { opened[record.id] = try prepare(record, try credential.get()) } catch {
+        do throws(CredentialFault) { opened[record.id] = try prepare(record, app, try credential.get()) } catch {
             fault = error
             logUnusable(record, app, error)
         }
@@ -243,14 +243,17 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private func prepare(
-        _ record: CredentialRecord, _ credential: any ProviderCredential
+        _ record: CredentialRecord, _ app: String, _ credential: any ProviderCredential
     ) throws(CredentialFault) -> OpenedCredential {
         let needs = credential.lane(topics: record.topics)
         let found = template.endpoints.first {
             $0.provider == record.provider && $0.environment == record.environment
         }
         guard let endpoint = found else { throw Self.unusable("It is for an environment that its provider lacks.") }
-        let (source, authorization) = try tokenSource(needs.authorization, of: record.app)
+        var log = log
+        log[metadataKey: "app"] = "\(app)"
+        log[metadataKey: "credential"] = "\(record.id.value)"
+        let (source, authorization) = try tokenSource(needs.authorization, of: record.app, log)
         var settings = try laneSettings(endpoint, needs.authorization)
         settings.authorization = authorization
         if !needs.firstRequestIsProof { settings.streamsAtStart = Self.streamsBeforeSettings }
@@ -264,7 +267,7 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private func tokenSource(
-        _ needed: LaneNeeds.Authorization, of app: AppID
+        _ needed: LaneNeeds.Authorization, of app: AppID, _ log: Logger
     ) throws(CredentialFault) -> (TokenSource, (any AuthorizationSource)?) {
         switch needed {
         case .certificate: return (.certificate, nil)

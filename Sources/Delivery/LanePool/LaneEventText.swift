@@ -30,6 +30,14 @@ extension LaneEvent {
         }
     }
 
+    /// Whether `text` is the provider's reason alone.
+    var isProvidersReason: Bool {
+        switch self {
+        case .goAway, .credentialRefused, .credentialSuspected: true
+        case .connected, .dialFailed, .tlsRefused, .connectionLost, .recovered: false
+        }
+    }
+
     /// The text after "can't be reached".
     var outageReason: String {
         if case .dialFailed(.unreachable, let detail) = self, !detail.isEmpty { detail } else { text }

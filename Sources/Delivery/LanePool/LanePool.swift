@@ -55,13 +55,13 @@ package protocol LaneCredentials: Sendable {
 package actor LanePool {
     /// Answers and reports, from the lanes' threads.
     package nonisolated let inbox = LaneInbox()
-    private let credentials: any LaneCredentials
+    let credentials: any LaneCredentials
     private let loops: [ReactorLoop]
-    private let log: Logger
+    let log: Logger
     nonisolated let credentialBlock: Duration
     /// Routes whose pushes can't be sent at present, and why, so that each cause is logged once.
-    private var waitingRoutes: [ServiceRoute: LaneCause] = [:]
-    private static let waitingRoutesMax = 16_384
+    var waitingRoutes: [ServiceRoute: LaneCause] = [:]
+    static let waitingRoutesMax = 16_384
     /// The lanes that wait. The engine sets them at once: a wait for this actor would lose their order.
     private let outages = Mutex(LaneOutages())
     private var isReporting = false
@@ -76,11 +76,12 @@ package actor LanePool {
         (self.credentials, self.loops, self.credentialBlock, self.log) = (credentials, loops, credentialBlock, log)
     }
 
-    private struct OpenLane: Sendable {
+    struct OpenLane: Sendable {
         let lane: Lane
         let number: Int
         let app: String
         let pace: ProviderPace?
+        var words = ProviderWords()
     }
 
     /// Closes the lanes of credentials that are no longer active. They open no more streams; pushes without one come
@@ -118,7 +119,7 @@ package actor LanePool {
             let key = LaneKey(credential.id)
             guard let target = credential.reach.target(topic: route.topic) else {
                 if isNews(.topicMissing, of: route) {
-                    logPaused(route.serviceRoute, key, Self.topicMissing, of: credential.app)
+                    logPaused(route.serviceRoute, key, because: Self.topicMissing, of: credential.app)
                 }
                 return .waits(key, .topicMissing)
             }
@@ -153,11 +154,13 @@ package actor LanePool {
     nonisolated func retry(_ key: LaneKey) { opened(key)?.lane.retry() }
 
     /// Does what answers ask of their lane.
+    /// - Parameter quote: the first of these answers.
     /// - Returns: what they say about the lane's health; nil: nothing yet. The lane decides whether a refused credential
     ///   is news, and reports it.
     package nonisolated func apply(
-        _ consequence: LaneConsequence, on key: LaneKey, _ serviceRoute: ServiceRoute
+        _ consequence: LaneConsequence, quoting quote: AnswerQuote, on key: LaneKey, _ serviceRoute: ServiceRoute
     ) -> LaneHealth.Event? {
+        open.withLock { $0[key]?.words.note(quote) }
         let lane = opened(key)?.lane
         switch consequence {
         case .providerTokenExpired(let generation, let connection):
@@ -184,7 +187,7 @@ package actor LanePool {
         case .alarm(let alarm):
             log.error(
                 "Provider rejects requests: action needed",
-                metadata: metadata(of: key, ["about": "\(alarm.text)"]))
+                metadata: metadata(of: key, quoting: quote.reason, ["about": "\(alarm.text)"]))
         }
         return nil
     }
@@ -196,7 +199,12 @@ package actor LanePool {
         for lane in closing.values { await lane.value }
     }
 
-    private nonisolated func opened(_ key: LaneKey) -> OpenLane? { open.withLock { $0[key] } }
+    nonisolated func opened(_ key: LaneKey) -> OpenLane? { open.withLock { $0[key] } }
+
+    /// Records an answer that asks the lane to slow down, for the log.
+    package nonisolated func note(throttling quote: AnswerQuote, on key: LaneKey) {
+        open.withLock { $0[key]?.words.throttling = quote }
+    }
 
     private func openLane(_ key: LaneKey, _ credential: LaneCredential) {
         openedCount += 1
@@ -210,104 +218,6 @@ package actor LanePool {
     }
 
     func slug(of app: AppID) async -> String { await credentials.slug(of: app) }
-}
-
-extension LanePool {
-    /// Returns what a report says about the lane's health, and logs it if it says nothing. nil, too, for a lane that was
-    /// closed meanwhile.
-    package nonisolated func read(_ report: LaneReport) -> LaneHealth.Event? {
-        if case .closed = report.kind { return .closed }
-        guard opened(report.key)?.number == report.lane else { return nil }
-        switch report.kind {
-        case .closed: return .closed
-        case .changed(canSend: true, because: _): return .recovered
-        case .changed(canSend: false, because: let event): return .blocked(event.cause, reason: event.outageReason)
-        case .noted(.credentialRefused(let reason)): return .credentialRefused(reason: reason)
-        case .noted(let event):
-            let text = event.text
-            log.notice(
-                "\(event.sentence)", metadata: metadata(of: report.key, text.isEmpty ? [:] : ["event": "\(text)"]))
-            if case .credentialSuspected(let reason) = event { return .credentialSuspected(reason: reason) }
-            return nil
-        }
-    }
-
-    package nonisolated func log(_ key: LaneKey, _ wait: LaneHealth.Wait?, before: LaneHealth.Wait?) {
-        if wait == nil, before?.cause != .throttled, opened(key) != nil {
-            log.notice("\(LaneEvent.recovered.sentence)", metadata: metadata(of: key))
-        }
-        // Another reason is no other outage.
-        guard let wait, wait.latest != before?.latest else { return }
-        switch wait.cause {
-        case .unreachable, .tlsRefused:
-            log.warning(
-                "A lane can't send: its provider can't be reached",
-                metadata: metadata(of: key, wait.reason.isEmpty ? [:] : ["event": "\(wait.reason)"]))
-        case .throttled:
-            let pause = RetryPolicy.wholeSeconds((wait.until ?? wait.latest) - wait.latest).components.seconds
-            log.warning(
-                "Circuit breaker opened: provider is throttling", metadata: metadata(of: key, ["retry_in": "\(pause)s"])
-            )
-        // A refused credential or topic has been announced. The others are logged for each route that they keep.
-        case .credentialRefused, .tokenMissing, .topicRefused, .topicMissing, .credentialPending, .credentialUnusable,
-            .credentialUnknown:
-            break
-        }
-    }
-
-    /// Has no process try the credential before the pause is over.
-    package func announceRefusal(_ key: LaneKey, _ reason: String) async {
-        log.error(
-            "The provider refuses a credential: its pushes wait",
-            metadata: metadata(of: key, ["reason": "\(reason)"]))
-        await credentials.block(key.credential, reason: reason, for: credentialBlock)
-    }
-
-    private static let topicMissing = "the registrations name no topic, and the credential has several"
-
-    package nonisolated func logRefusedTopic(_ serviceRoute: ServiceRoute, _ key: LaneKey, reason: String) {
-        logPaused(serviceRoute, key, "the provider rejects this topic for this credential: \(reason)")
-    }
-
-    private nonisolated func logPaused(
-        _ serviceRoute: ServiceRoute, _ key: LaneKey, _ reason: String, of app: String? = nil
-    ) {
-        log.error(
-            "Route paused: its pushes wait",
-            metadata: metadata(
-                of: key, app: app,
-                ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "reason": "\(reason)"]))
-    }
-
-    /// Whether the route was not known to wait for this. It is from now on.
-    private func isNews(_ cause: LaneCause, of route: ReadyRoute) -> Bool {
-        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [:] }
-        return waitingRoutes.updateValue(cause, forKey: route.serviceRoute) != cause
-    }
-
-    private func noteWaiting(
-        _ route: ReadyRoute, _ cause: LaneCause, _ credential: CredentialID? = nil, _ reason: String = ""
-    ) async {
-        guard isNews(cause, of: route) else { return }
-        let app = await credentials.slug(of: route.app)
-        var metadata: Logger.Metadata = [
-            "app": "\(app)", "cause": "\(cause.rawValue)", "provider": "\(route.provider)",
-            "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
-        ]
-        if let credential { metadata["credential"] = "\(credential.value)" }
-        if !reason.isEmpty { metadata["reason"] = "\(reason)" }
-        log.warning("\(cause.waitSentence)", metadata: metadata)
-    }
-
-    /// Adds the lane's credential and app. A closed lane's app isn't known any more.
-    private nonisolated func metadata(
-        of key: LaneKey, app: String? = nil, _ more: Logger.Metadata = [:]
-    ) -> Logger.Metadata {
-        var all = more
-        all["credential"] = "\(key.credential.value)"
-        if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
-        return all
-    }
 }
 
 extension LanePool {

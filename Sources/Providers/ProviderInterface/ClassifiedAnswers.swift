@@ -67,6 +67,13 @@ package enum LaneConsequence: Equatable, Sendable {
     case alarm(ProviderAlarm)
 }
 
+/// The status and reason of an answer, for the log.
+package struct AnswerQuote: Equatable, Sendable {
+    package let status: UInt16
+    package let reason: String
+    package init(status: UInt16, reason: String) { (self.status, self.reason) = (status, reason) }
+}
+
 package struct ClassifiedAnswers: Sendable {
     package struct Entry: Sendable {
         package let response: ProviderResponse
@@ -78,6 +85,10 @@ package struct ClassifiedAnswers: Sendable {
     package private(set) var entries: [Entry] = []
     /// Each consequence once, however many responses call for it.
     package private(set) var consequences: [LaneConsequence] = []
+    /// The first answer that called for each consequence, in their order.
+    package private(set) var quotes: [AnswerQuote] = []
+    /// The first answer that asks the lane to slow down.
+    package private(set) var throttling: AnswerQuote?
     /// The number of responses that refuse the lane's credential. Many in a row end its proof.
     package var refusedCount = 0
     /// The first complaint about the message itself.
@@ -88,11 +99,20 @@ package struct ClassifiedAnswers: Sendable {
     /// Keeps the first one: all pushes of a message are wrong in the same way.
     package mutating func note(_ complaint: MessageComplaint) { self.complaint = self.complaint ?? complaint }
 
-    package mutating func add(_ response: ProviderResponse, _ outcome: Outcome, isDocumented: Bool = true) {
-        entries.append(Entry(response: response, outcome: outcome, isDocumented: isDocumented))
+    package mutating func add(
+        _ response: ProviderResponse, _ outcome: Outcome, of verdict: ProviderVerdict
+    ) {
+        switch outcome {
+        case .deferred(_, .laneThrottled), .deferred(_, .providerUnavailable):
+            throttling = throttling ?? AnswerQuote(status: response.status, reason: verdict.reason)
+        case .accepted, .rejected, .deferred, .unsent, .unknown, .withheld: break
+        }
+        entries.append(Entry(response: response, outcome: outcome, isDocumented: verdict.isDocumented))
     }
 
-    package mutating func add(_ consequence: LaneConsequence) {
-        if !consequences.contains(consequence) { consequences.append(consequence) }
+    package mutating func add(_ consequence: LaneConsequence, quoting quote: AnswerQuote) {
+        guard !consequences.contains(consequence) else { return }
+        consequences.append(consequence)
+        quotes.append(quote)
     }
 }
