@@ -119,9 +119,14 @@ package struct CredentialService: Sendable {
         return written
     }
 
-    package func retire(_ id: CredentialID, app: AppID, both: Bool = false) async throws(CredentialFault) {
-        let ids = try await both ? subjects(id, app, both).map(\.id) : [id]
-        guard try await stored(await store.retire(ids, app: app)) else { throw .unknownCredential }
+    /// Returns the credentials that it retired, as they were before.
+    @discardableResult
+    package func retire(
+        _ id: CredentialID, app: AppID, both: Bool = false
+    ) async throws(CredentialFault) -> [CredentialRecord] {
+        let subjects = try await subjects(id, app, both)
+        guard try await stored(await store.retire(subjects.map(\.id), app: app)) else { throw .unknownCredential }
+        return subjects
     }
 
     /// Returns the credential, and with `both` also that of the sibling environment, if it was submitted for both.

@@ -133,18 +133,20 @@ extension GatewayLimits {
 
 /// A world of its own for one test.
 ///
-/// - Parameter authority: issues the certificate of a gateway that speaks TLS; nil means plain HTTP.
+/// - Parameters:
+///   - authority: issues the certificate of a gateway that speaks TLS; nil means plain HTTP.
+///   - log: the gateway's log; nil means that only its critical lines are written.
 func withGateway(
     limits: GatewayLimits = GatewayLimits(), backlog: (messages: Int, broadcasts: Int) = (1_000, 1_000),
     database: PostgresSettings? = nil, authority: CertificateAuthority? = nil,
-    pool bounds: PoolSettings = .patient, _ body: (GatewayWorld) async throws -> Void
+    pool bounds: PoolSettings = .patient, log: Logger? = nil, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let settings: PostgresSettings
     if let database { settings = database } else { settings = try await GatewayDatabase.make() }
     let loop = try ReactorLoop(name: "gateway-test")
     let pool = PostgresPool(settings, pool: bounds, loop: loop)
     let outcome: Result<Void, any Error>
-    do { outcome = .success(try await serve(pool, limits, backlog, authority, body)) } catch {
+    do { outcome = .success(try await serve(pool, limits, backlog, authority, log, body)) } catch {
         outcome = .failure(error)
     }
     await pool.close()
@@ -166,13 +168,13 @@ extension DirectMessages {
 
 private func serve(
     _ pool: PostgresPool, _ limits: GatewayLimits, _ backlog: (messages: Int, broadcasts: Int),
-    _ authority: CertificateAuthority?, _ body: (GatewayWorld) async throws -> Void
+    _ authority: CertificateAuthority?, _ given: Logger?, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let steps = StepRecorder()
     let stores = Stores(pool: pool)
     let readiness = Changing(API.Readiness.ready)
-    var log = Logger(label: "gateway-test")
-    log.logLevel = .critical
+    var log = given ?? Logger(label: "gateway-test")
+    if given == nil { log.logLevel = .critical }
     let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
     let service = CredentialService(
         store: stores.credentials, vault: vault,

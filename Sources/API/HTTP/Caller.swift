@@ -8,20 +8,23 @@ package struct Caller: Equatable, Sendable {
     private let appID: AppID?
     /// The id of the key in the database; nil for the operator's own key.
     let key: Int64?
+    /// The key's name, for the log; empty without a key.
+    let name: String
     private let scopes: [APIScope]
     /// The token of a user of the app, in the place of a key. It has not been checked.
     let userToken: String?
 
-    private init(scopes: [APIScope], userToken: String? = nil) {
+    private init(scopes: [APIScope], name: String = "", userToken: String? = nil) {
         (app, appID, key, self.scopes, self.userToken) = (nil, nil, nil, scopes, userToken)
+        self.name = name
     }
 
     init(_ record: APIKeyRecord) {
-        (app, appID, key, scopes) = (record.app, record.appID, record.id, record.scopes)
+        (app, appID, key, name, scopes) = (record.app, record.appID, record.id, record.name, record.scopes)
         userToken = nil
     }
 
-    static let admin = Caller(scopes: [.admin])
+    static let admin = Caller(scopes: [.admin], name: "admin key")
     static let nobody = Caller(scopes: [])
     static func user(token: String) -> Caller { Caller(scopes: [], userToken: token) }
 

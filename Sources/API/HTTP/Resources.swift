@@ -31,10 +31,11 @@ struct Resources: Sendable {
             messages: messages, watches: MessageFollowers(store: messages.store, limits: limits, reads: reads),
             limits: limits, authenticator: authenticator)
         feedback = FeedbackHandlers(apps: apps, store: services.stores.feedback, reads: reads)
-        credentials = CredentialHandlers(apps: apps, service: services.credentials)
+        credentials = CredentialHandlers(
+            apps: apps, service: services.credentials, log: AdministrationLog(log: services.log))
         keys = KeyHandlers(
             apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.clock,
-            entropy: services.entropy)
+            entropy: services.entropy, log: AdministrationLog(log: services.log))
         nodes = NodeHandlers(
             apps: apps, store: services.stores.nodes, writer: services.nodeWriter, reads: reads,
             access: services.readAccess)

@@ -1,0 +1,50 @@
+import JSON
+import Logging
+import Model
+import Store
+
+/// The log's account of changed credentials and API keys: what was changed, and by which key. It names no secret.
+struct AdministrationLog: Sendable {
+    let log: Logger
+
+    enum CredentialChange: String {
+        case submitted = "Credential submitted"
+        case activated = "Credential activated"
+        case retired = "Credential retired"
+        case deleted = "Credential deleted"
+    }
+
+    enum KeyChange: String {
+        case created = "API key created"
+        case revoked = "API key revoked"
+    }
+
+    /// - Parameter app: the app's slug.
+    func note(_ change: CredentialChange, _ credential: CredentialRecord, app: String, by caller: Caller) {
+        log.notice(
+            "\(change.rawValue)",
+            metadata: [
+                "app": "\(app)", "credential": "\(credential.id.value)", "provider": "\(credential.provider.name)",
+                "environment": "\(credential.environment.name)", "key": "\(credential.publicName)",
+                "by": "\(caller.name)",
+            ])
+    }
+
+    func note(_ change: KeyChange, _ key: APIKeyRecord, by caller: Caller) {
+        log.notice(
+            "\(change.rawValue)",
+            metadata: [
+                "app": "\(key.app ?? "all")", "key_id": "\(key.id)", "name": "\(key.name)",
+                "scopes": "\(key.scopes.map(\.rawValue).joined(separator: ","))", "by": "\(caller.name)",
+            ])
+    }
+}
+
+extension CredentialRecord {
+    /// The id of its key, or the beginning of its certificate's fingerprint.
+    fileprivate var publicName: String {
+        let facts = (try? JSONReader.read(facts, limits: .trusted))?.object
+        let keyID = facts?["key_id"]?.string ?? facts?["private_key_id"]?.string
+        return keyID ?? facts?["sha256"]?.string.map { "sha256:" + $0.prefix(16) } ?? ""
+    }
+}

@@ -1,0 +1,90 @@
+import JSON
+import Logging
+import Signing
+import Synchronization
+import Testing
+
+@Suite("The log of a running gateway's administration")
+struct AdministrationLogTests {
+    @Test("names what was done to a credential, by which API key, and never a secret")
+    func credentials() async throws {
+        let log = AdministrationLines()
+        try await withGateway(log: log.logger) { world in
+            let app = try await world.makeApp()
+            let key = try await world.expect(
+                201, "POST", app + "/keys", #"{"name": "rotation", "scopes": ["credentials"]}"#)
+            let bearer = try #require(try key.member("key")?.string)
+            let pem = try ES256Key.generate().privatePEM()
+            let made = try await world.call("POST", app + "/credentials", Self.body(of: pem), key: bearer)
+            let id = try #require(try made.member("items")?.array?.first?.object?["id"]?.string)
+            for action in ["activate", "retire"] {
+                _ = try await world.call("POST", "\(app)/credentials/\(id)/\(action)", key: bearer)
+            }
+            try await world.expect(204, "DELETE", "\(app)/credentials/\(id)")
+
+            let fields = "credential=\(id) environment=sandbox key=ABCDE12345 provider=apns"
+            #expect(
+                log.about("Credential") == [
+                    "Credential submitted app=tower by=rotation \(fields)",
+                    "Credential activated app=tower by=rotation \(fields)",
+                    "Credential retired app=tower by=rotation \(fields)",
+                    "Credential deleted app=tower by=admin key \(fields)",
+                ])
+            #expect(!log.text.contains(bearer) && !log.text.contains("PRIVATE"))
+            #expect(!log.text.contains(String(decoding: pem, as: UTF8.self).split(separator: "\n")[1]))
+        }
+    }
+
+    @Test("names the keys that were made and revoked, and by which key")
+    func keys() async throws {
+        let log = AdministrationLines()
+        try await withGateway(log: log.logger) { world in
+            let app = try await world.makeApp()
+            let made = try await world.expect(
+                201, "POST", app + "/keys", #"{"name": "backend", "scopes": ["devices", "messages"]}"#)
+            let id = try #require(try made.member("id")?.string)
+            try await world.expect(204, "DELETE", "\(app)/keys/\(id)")
+            let fields = "app=tower by=admin key key_id=\(id) name=backend scopes=devices,messages"
+            #expect(log.about("API key") == ["API key created \(fields)", "API key revoked \(fields)"])
+            #expect(!log.text.contains(try #require(try made.member("key")?.string)))
+        }
+    }
+
+    private static func body(of pem: [UInt8]) -> String {
+        let body = JSONValue.object(
+            JSONObject([
+                JSONMember("provider", "apns"), JSONMember("kind", "token"), JSONMember("environment", "sandbox"),
+                JSONMember("key_id", "ABCDE12345"), JSONMember("team_id", "TEAMID1234"),
+                JSONMember("topics", ["com.example.app"]),
+                JSONMember("p8", .string(String(decoding: pem, as: UTF8.self))),
+            ]))
+        return String(decoding: body.bytes, as: UTF8.self)
+    }
+}
+
+/// Records a log's lines as the message and its fields, sorted by name.
+private final class AdministrationLines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var logger: Logger { Logger(label: "administration-test") { _ in Handler(lines: self) } }
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+
+    /// The lines with this beginning, in their order.
+    func about(_ beginning: String) -> [String] { lines.withLock { $0.filter { $0.hasPrefix(beginning) } } }
+
+    private struct Handler: LogHandler {
+        let lines: AdministrationLines
+        var logLevel = Logger.Level.info
+        var metadata: Logger.Metadata = [:]
+
+        subscript(metadataKey name: String) -> Logger.MetadataValue? {
+            get { metadata[name] }
+            set { metadata[name] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
+            lines.lines.withLock { $0.append("\(event.message)" + fields.joined()) }
+        }
+    }
+}
