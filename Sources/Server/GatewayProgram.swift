@@ -121,7 +121,8 @@ package struct GatewayProgram: Sendable {
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
                 .init(service: DatabaseWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
-                .init(service: news), .init(service: api),
+                .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),
+                .init(service: api),
                 .init(service: DrainsAtOnce(delivery: delivery, beginning: beginning, log: log)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = settings.requestDeadline + Self.drainSlack
