@@ -61,7 +61,7 @@ package struct GatewayProgram: Sendable {
         let authorities = try providerAuthorities()
         let trust = try trust(authorities)
         let tokens = try tokenEndpoint(authorities)
-        let identity = try ListenerFiles(settings)?.read()
+        let identity = try ListenerFiles(settings).map { ServedIdentity(try $0.read()) }
         try ListenAddressCheck.check(settings.listen)
         let resources = try await GatewayResources.open(settings, log: log)
         let beginning = DrainBeginning()
@@ -75,7 +75,7 @@ package struct GatewayProgram: Sendable {
     }
 
     private func serve(
-        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?,
+        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ServedIdentity?,
         _ beginning: DrainBeginning
     ) async throws {
         let database = DatabaseWatch(report: { log.note($0) })
@@ -122,6 +122,7 @@ package struct GatewayProgram: Sendable {
                 .init(service: DatabaseWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
                 .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),
+                .init(service: CertificateReload(files: ListenerFiles(settings), identity: identity, log: log)),
                 .init(service: api),
                 .init(service: DrainsAtOnce(delivery: delivery, beginning: beginning, log: log)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)

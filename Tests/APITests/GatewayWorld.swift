@@ -195,7 +195,7 @@ private func serve(
             CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],
             validity: .days(2, from: Clocks.wallNow())
         ).pem()
-        return try ListenerIdentity(certificates: pem, key: pem)
+        return ServedIdentity(try ListenerIdentity(certificates: pem, key: pem))
     }
     let (ports, ready) = AsyncStream.makeStream(of: Int.self)
     let serving = Task {

@@ -1,19 +1,18 @@
 import Hummingbird
 import HummingbirdCore
-import HummingbirdTLS
 import Logging
 import NIOCore
 
 package struct GatewayServer: Sendable {
     private let host: String
     private let port: Int
-    private let identity: ListenerIdentity?
+    private let identity: ServedIdentity?
     private let services: GatewayServices
 
     /// - Parameters:
     ///   - port: 0 for a free one.
     ///   - identity: nil for plain HTTP.
-    package init(host: String, port: Int, identity: ListenerIdentity? = nil, services: GatewayServices) {
+    package init(host: String, port: Int, identity: ServedIdentity? = nil, services: GatewayServices) {
         (self.host, self.port, self.identity, self.services) = (host, port, identity, services)
     }
 
@@ -27,17 +26,22 @@ package struct GatewayServer: Sendable {
             operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
         let responder = GatewayResponder(services, authenticator: authenticator)
         let (log, shortcut, places) = (services.log, responder.shortcut, ConnectionPlaces(limits, log: services.log))
-        let plain = HTTPServerBuilder.http1(
-            configuration: .init(
-                additionalChannelHandlers: [
-                    ConnectionHandlerInstaller(limits: limits, log: log, places: places, shortcut: shortcut)
-                ],
-                httpDecoderConfiguration: .init(
-                    maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
-                    maxHeaderFieldCount: limits.headerFieldsMax)))
+        let configuration = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [
+                ConnectionHandlerInstaller(limits: limits, log: log, places: places, shortcut: shortcut)
+            ],
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
+                maxHeaderFieldCount: limits.headerFieldsMax))
+        let identity = identity
+        let server = HTTPServerBuilder { responder in
+            let plain = HTTP1Channel(responder: responder, configuration: configuration)
+            guard let identity else { return plain }
+            return EncryptedChannel(plain: plain, identity: identity)
+        }
         let application = Application(
             responder: responder,
-            server: try identity.map { try .tls(plain, tlsConfiguration: $0.configuration) } ?? plain,
+            server: server,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),
                 availableConnectionsDelegate: MaximumAvailableConnections(limits.connectionsMax, logger: services.log)),

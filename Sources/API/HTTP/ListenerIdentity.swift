@@ -1,4 +1,5 @@
 import NIOSSL
+import Synchronization
 
 /// The certificate chain and key with which the API's own port speaks TLS.
 package struct ListenerIdentity: Sendable {
@@ -6,6 +7,7 @@ package struct ListenerIdentity: Sendable {
     private static let suitesOfTLS12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
     package let configuration: TLSConfiguration
+    fileprivate let context: NIOSSLContext
     /// The expiry of the server's own certificate, in seconds since 1970.
     package let notAfterSeconds: Int64
 
@@ -34,7 +36,18 @@ package struct ListenerIdentity: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuites = Self.suitesOfTLS12
         configuration.applicationProtocols = ["http/1.1"]
-        guard (try? NIOSSLContext(configuration: configuration)) != nil else { throw .mismatch }
-        self.configuration = configuration
+        guard let context = try? NIOSSLContext(configuration: configuration) else { throw .mismatch }
+        (self.configuration, self.context) = (configuration, context)
     }
+}
+
+/// The identity that new connections get. Connections that are open keep the one that they began with.
+package final class ServedIdentity: Sendable {
+    private let identity: Mutex<ListenerIdentity>
+
+    package init(_ identity: ListenerIdentity) { self.identity = Mutex(identity) }
+
+    package func replace(by other: ListenerIdentity) { identity.withLock { $0 = other } }
+
+    var context: NIOSSLContext { identity.withLock { $0.context } }
 }
