@@ -10,7 +10,7 @@ extension BadInput {
 
     static let strangePaths = reading(
         [
-            "/", "/v1", "/v1/apps/", "//v1/apps", "/v1//apps", "/V1/apps", "/v1/Apps", "/v1%2Fapps", "/v2/apps",
+            "//", "/v1", "/v1/apps/", "//v1/apps", "/v1//apps", "/V1/apps", "/v1/Apps", "/v1%2Fapps", "/v2/apps",
             "/v1\\apps", "/v1/apps/tower/", "/v1/apps/tower/devices/phone/badge/", "/v1/apps/tower%2fdevices/phone",
             "/healthz/",
             "/v1/apps/tower/devices/..%2f..%2fkeys/badge/x/y", "/etc/passwd", "/v1/apps;x=1",

@@ -82,7 +82,7 @@ struct CostliestRequest: Sendable {
             guard segment.hasPrefix("{") else { return String(segment) }
             return (standIn ?? names[String(segment)] ?? "1") + (segment.hasSuffix(".json") ? ".json" : "")
         }
-        return segments.map { "/" + $0 }.joined()
+        return "/" + segments.joined(separator: "/")
     }
 }
 

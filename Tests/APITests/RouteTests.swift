@@ -39,7 +39,7 @@ struct RouteTests {
     @Test(
         "matches no other path",
         arguments: [
-            "/", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
+            "//", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
             "/v1/apps/a/users", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/",
             "/v1/apps/a/devices/i/badges",
             "/healthz/", "/v1%2Fapps", "/v1/apps/a/messages/1/2/3", "/metric",
@@ -95,7 +95,7 @@ struct RouteTests {
     func open() {
         #expect(
             Endpoint.all.filter { $0.access == .open }.map(\.name) == [
-                "health", "readiness", "contract", "errors", "subscribe", "subscribeToRoot", "unsubscribe",
+                "root", "health", "readiness", "contract", "errors", "subscribe", "subscribeToRoot", "unsubscribe",
                 "unsubscribeFromRoot",
             ])
     }

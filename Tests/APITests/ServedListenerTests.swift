@@ -33,6 +33,17 @@ struct ServedListenerTests {
         }
     }
 
+    @Test("says at its root, without a key, that it is Carillon and where its API is described")
+    func root() async throws {
+        try await withGateway { world in
+            let root = try await world.call("GET", "/", key: nil)
+            #expect(root.status == 200 && root.header("content-type") == "text/plain; charset=utf-8")
+            #expect(root.text.hasPrefix("Carillon, a push gateway.\n") && root.text.contains("/openapi.yaml"))
+            #expect(try await world.refuse(.methodNotAllowed, "POST", "/").header("allow") == "GET, HEAD")
+            try await world.refuse(.notFound, "GET", "//")
+        }
+    }
+
     @Test("answers HEAD with the headers of GET and no body")
     func head() async throws {
         try await withGateway { world in
@@ -76,7 +87,6 @@ struct ServedListenerTests {
     @Test("refuses unknown paths, methods, queries, cursors and apps")
     func paths() async throws {
         try await withGateway { world in
-            try await world.refuse(.notFound, "GET", "/")
             try await world.refuse(.notFound, "GET", "/v1/apps/")
             let wrong = try await world.refuse(.methodNotAllowed, "DELETE", "/v1/apps")
             #expect(wrong.header("allow") == "GET, HEAD, POST")

@@ -65,6 +65,8 @@ package enum EndpointTable {
 
     /// Returns the endpoint of a method and path. HEAD is served where GET is.
     package static func match(_ method: HTTPRequest.Method, _ path: [String]) throws(Problem) -> EndpointMatch {
+        // The root's one segment is empty, and its template has none.
+        let path = path == [""] ? [] : path
         let asked = method == .head ? .get : method
         let group = (served[path.count] ?? []) + open
         for (template, endpoint) in group where endpoint.method == asked {

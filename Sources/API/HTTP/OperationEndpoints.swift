@@ -1,5 +1,8 @@
 extension Endpoint {
     static let operation: [Endpoint] = [
+        Endpoint("root", .get, "/", .open) { _, _ in
+            Answer(.ok, Array(rootText.utf8), contentType: "text/plain; charset=utf-8")
+        },
         Endpoint("health", .get, "/healthz", .open) { _, _ in Answer(.ok, HealthAnswer.alive) },
         Endpoint("readiness", .get, "/readyz", .open, isProbe: true) { resources, _ in
             try await resources.readiness()
@@ -11,6 +14,15 @@ extension Endpoint {
             Answer(.ok, ErrorPage.bytes, contentType: "text/markdown; charset=utf-8")
         },
     ]
+
+    /// It has no version: nobody without a key is told which one runs.
+    package static let rootText = """
+        Carillon, a push gateway.
+
+        API: /openapi.yaml
+        Errors: /errors
+        Health: /healthz and /readyz
+        """ + "\n"
 }
 
 extension PlannedEndpoint {
