@@ -80,7 +80,7 @@ extension SimulatorConnection {
 
     /// Applies a fault outside any request.
     func misbehaveNow(_ fault: ScriptedFault.Kind) {
-        guard isOpen, providerSession != nil, !isLingering else { return }
+        guard isOpen, providerSession != nil, !isLingering, !isSpared else { return }
         world.summary.faults += 1
         if case .goAway(let goAway) = fault {
             sayGoAway(goAway, lastStreamID: session?.highestStreamID ?? 0)

@@ -22,6 +22,11 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private var firstBytes: [UInt8] = []
     private(set) var providerSession: (any ProviderSession)?
 
+    /// Whether the client has asked the stand-in's own endpoints, or the provider's.
+    var hasAsked = (ownEndpoint: false, provider: false)
+    /// The script's fault of the connection's opening had its chance.
+    var isOpened = false
+
     var requestCounts = Array(repeating: 0, count: ScriptedEndpoint.allCases.count)
     var scriptNumber = 0
     /// After a GOAWAY, the highest stream that is processed.
@@ -122,17 +127,10 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
 
     private func serveHTTP2(_ providerSession: any ProviderSession) throws(HTTP2Fault) {
         session = try HTTP2ServerSession(providerSession.http2Settings)
-        if let reason = providerSession.refusal {
-            sayGoAway(ScriptedGoAway(reason: reason), lastStreamID: 0)
-        } else if let fault = world.fault(at: .push, request: 0) {
-            misbehave(fault, streamID: 0)
-        }
+        if let reason = providerSession.refusal { sayGoAway(ScriptedGoAway(reason: reason), lastStreamID: 0) }
     }
 
-    private func serveHTTP1() {
-        http1 = HTTP1Session(bodyBytesMax: world.settings.bodyBytesMax)
-        if let fault = world.fault(at: .push, request: 0) { misbehave(fault, streamID: 0) }
-    }
+    private func serveHTTP1() { http1 = HTTP1Session(bodyBytesMax: world.settings.bodyBytesMax) }
 
     private func receive(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
         if session == nil, http1 == nil, let providerSession {
@@ -258,35 +256,5 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         }
         socket.close()
         whenClosed(self)
-    }
-}
-
-// Passing each request to the stand-in's own endpoints or to the provider's session.
-extension SimulatorConnection {
-    /// Also called while output is taken, which may close streams.
-    func drainEvents() {
-        while let event = session?.nextEvent() {
-            note(event)
-            guard case .request(let request) = event, request.streamID <= lastStreamID, !willStall, isOpen,
-                let session, let providerSession, !providerSession.answerAtOnce(request, of: session)
-            else { continue }
-            // A session that keeps no methods keeps those that are not POST.
-            take(PushRequest(request, of: session, unkeptMethod: "POST"), streamID: request.streamID)
-        }
-        while isOpen, !willStall, closing == .never, let http1, let request = http1.nextRequest() {
-            lastReceived = world.loop.now
-            agree()
-            take(request, streamID: http1.streamID)
-            boundRequest(http1)
-        }
-    }
-
-    private func take(_ request: PushRequest, streamID: Int32) {
-        guard request.path.hasPrefix(Inspection.path) else {
-            providerSession?.take(request, streamID: streamID)
-            return
-        }
-        let reply = Inspection.answer(request, from: self)
-        answer(AnswerHeaders.odd(reply.status, []), body: reply.body, streamID: streamID)
     }
 }

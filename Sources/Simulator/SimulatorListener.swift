@@ -10,9 +10,6 @@ final class SimulatorListener {
     private var port: UInt16 = 0
     private var lastNumber = 0
 
-    /// Further connections are closed at once.
-    private static let connectionsMax = 4_096
-
     init(_ world: SimulatorWorld) throws(TLSError) {
         self.world = world
         tls = try TLSContext.server(
@@ -54,7 +51,7 @@ final class SimulatorListener {
     }
 
     private func serve(_ socket: StreamSocket) {
-        guard connections.count < SimulatorListener.connectionsMax else { return socket.close() }
+        guard connections.count < world.settings.connectionsMax || makeRoom() else { return socket.close() }
         lastNumber += 1
         let number = lastNumber
         do {
@@ -67,6 +64,14 @@ final class SimulatorListener {
             // Out of memory or descriptors: the client can try again.
             socket.close()
         }
+    }
+
+    /// Closes the oldest connection that a script stalled. Its client may have left long ago, and the client that ends
+    /// the script needs a place.
+    private func makeRoom() -> Bool {
+        guard let stalled = openConnections.first(where: \.isStalled) else { return false }
+        stalled.close(isAbrupt: true)
+        return true
     }
 
     private func forget(_ number: Int) {

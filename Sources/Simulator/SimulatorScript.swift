@@ -52,8 +52,8 @@ package struct ScriptedFault: Sendable {
 
     package var kind: Kind
     package var endpoint = ScriptedEndpoint.push
-    /// The first request that it hits. 0: the connection's opening, before any request (goAway, streamLimit, stall,
-    /// close, drop, garbage).
+    /// The first request that it hits. 0: the connection's opening, before any request is processed (goAway,
+    /// streamLimit, stall, close, drop, garbage).
     package var first: Int
     /// The interval, in requests of the same connection, of further hits; nil: one hit per connection.
     package var every: Int?
@@ -86,7 +86,8 @@ package struct ScriptedAnswer: Equatable, Sendable {
     }
 }
 
-/// A script's immediate action, once, on every open connection except the one that asks.
+/// A script's immediate action, once, on every open connection except the one that asks and those that never asked
+/// the provider, but the stand-in's own endpoints.
 package enum ScriptedAction: Sendable {
     case fault(ScriptedFault.Kind)
     case revokeAccessTokens

@@ -14,6 +14,8 @@ package struct SimulatorSettings: Sendable {
     package var port: UInt16 = 0
     package var reach = SimulatorReach.loopback
     let clientCertificates: TLSContext.ClientCertificates
+    /// Further connections are closed at once, unless one is stalled by a script: then that one is.
+    package var connectionsMax = 4_096
     /// The time from the connection's arrival until TLS and HTTP/2 are agreed: the client's first request, or its
     /// acknowledgement of our SETTINGS. A slower connection is closed.
     package var handshakeTimeout: Duration = .seconds(10)

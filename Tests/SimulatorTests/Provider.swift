@@ -33,9 +33,10 @@ final class Provider {
     /// The timeout is generous, but a failing test ends.
     static let timeout: Duration = .seconds(20)
 
+    /// - Parameter first: sent at once with tag 1, before the simulator's SETTINGS have come.
     init(
         _ standIn: any Actor, port: UInt16, trust: [UInt8], identity: TLSIdentity? = nil, alpn: [String] = ["h2"],
-        limitAtStart: Int = 1, serverName: String = "api.push.apple.com"
+        limitAtStart: Int = 1, serverName: String = "api.push.apple.com", first: Push? = nil
     ) throws {
         self.standIn = standIn
         socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: port))
@@ -46,6 +47,10 @@ final class Provider {
         settings.streamLimitAtStart = limitAtStart
         session = try HTTP2ClientSession(settings)
         try tls.advance()
+        if let first {
+            try session.submitRequest(first.headers, body: first.body.span, tag: nextTag)
+            nextTag += 1
+        }
         try pump(until: { self.tls.state == .open && !self.streamLimits.isEmpty })
     }
 

@@ -71,6 +71,7 @@ struct StandIn {
 
     /// Waits until this many requests have arrived.
     func waitForRequests(_ count: Int) async throws { try await wait { $0.requests >= count } }
+    func waitForFaults(_ count: Int) async throws { try await wait { $0.faults >= count } }
 
     /// Waits until no connection is open.
     func waitForEmptiness() async throws { try await wait { $0.connectionsOpen == 0 } }
