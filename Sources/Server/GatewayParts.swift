@@ -67,9 +67,9 @@ struct DrainsAtOnce: NamedService {
     func run() async throws {
         try await gracefulShutdown()
         beginning.note(Clocks.monotonicNow())
+        let inFlight = await delivery.pushesInFlight()
         log.notice(
-            "Draining: no new requests are accepted",
-            metadata: ["pushes_in_flight": .stringConvertible(await delivery.pushesInFlight())])
+            "Draining: no new requests are accepted", metadata: ["pushes_in_flight": .stringConvertible(inFlight)])
         Task { await delivery.drain() }
     }
 }

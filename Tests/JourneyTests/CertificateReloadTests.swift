@@ -89,7 +89,8 @@ private final class EncryptedClient {
 
     /// nil: the connection ended.
     func status(of path: String) throws -> Int? {
-        try tls.write(Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8).span)
+        let request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".utf8)
+        try tls.write(request.span)
         var answer = ""
         // The answer's body has no line end, and ends the object.
         try pump {

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Simulator
 import TestSupport
@@ -32,8 +33,18 @@ extension Journeys {
                     let account = try await gateway.finished(message, of: .garden)
                     try await Self.expectAll(account, world)
                     try await gateway.stopGently()
+                    Self.expectOneOutage(in: gateway.program.logged)
                 }
             }
+        }
+
+        /// The outage is one line when it begins and one when it ends. Of what failed meanwhile no line is repeated.
+        private static func expectOneOutage(in log: String) {
+            let lines = log.split(separator: "\n").filter { $0.contains(" Database ") }
+            let sentences = lines.map { $0.split(separator: " ", maxSplits: 1)[1].components(separatedBy: "  ")[0] }
+            #expect(sentences.contains("warning Database lost: pushes wait and requests get 503"), "\(lines)")
+            #expect(sentences.last == "notice Database is back: work continues", "\(lines)")
+            #expect(Set(sentences).count == sentences.count, "\(lines)")
         }
 
         @Test("gets restarted by the gateway if it is the gateway's own server")

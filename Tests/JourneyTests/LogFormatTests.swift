@@ -30,14 +30,44 @@ extension Journeys {
                     #expect(Array(names.prefix(5)) == ["time", "level", "label", "module", "message"])
                     #expect(line["time"]?.string?.wholeMatch(of: /[-0-9]{10}T[:0-9]{8}\.\d{3}Z/) != nil, "\(line)")
                 }
-                #expect(
-                    lines.contains { $0["message"]?.string == "Migration applied" && $0["module"]?.string == "Server" })
+                let migrated = lines.first { $0["message"]?.string == "Migrated the database" }
+                #expect(migrated?["module"]?.string == "Server" && migrated?["from"]?.string == "none")
                 let waiting = lines.first { $0["message"]?.string?.hasPrefix("Pushes wait") == true }
                 #expect(waiting?["app"]?.string == "garden", "the log names the app by its slug")
                 let lane = lines.first { $0["credential"] != nil }
                 #expect(lane?["app"]?.string == "garden")
                 let refusal = lines.first { $0["code"]?.string == "unknown_app" }
                 #expect(refusal?["message"]?.string == "A request was refused")
+            }
+        }
+
+        @Test("says what started, that it drains, and that it stopped, each once and with the facts")
+        func startAndStop() async throws {
+            try await World.within(settings: ["LOG_FORMAT": "json", "LEASE_SECONDS": "45"]) { world in
+                let gateway = try await world.gateway()
+                try await eventually("the log to report the start") { gateway.program.logged.contains("Started") }
+                try await gateway.stopGently()
+                let lines = try gateway.program.logged.split(separator: "\n").map { line in
+                    try #require(try? JSONReader.read(Array(line.utf8)).object, "\(line)")
+                }
+                func only(_ message: String) throws -> JSONObject {
+                    let found = lines.filter { $0["message"]?.string == message }
+                    #expect(found.count == 1, "\(message)")
+                    return try #require(found.first)
+                }
+                let (migrated, started) = (try only("Migrated the database"), try only("Started"))
+                let port = try #require(gateway.api.base.port)
+                #expect(started["version"]?.string?.isEmpty == false && started["tls"]?.string == "no")
+                #expect(started["listen"]?.string == "127.0.0.1:\(port)")
+                #expect(started["database"]?.string?.contains("/world_") == true)
+                #expect(started["schema"]?.string == migrated["to"]?.string)
+                let settings = started["settings"]?.object
+                #expect(settings?["LEASE_SECONDS"]?.string == "45" && settings?["LOG_FORMAT"]?.string == "json")
+                #expect(settings?["ADMIN_KEY"]?.string == "set" && settings?["DATABASE_URL"]?.string == "set")
+                #expect(settings?["PARCEL_MEMBERS"]?.string == nil, "it has its default")
+                #expect(try only("Draining: no new requests are accepted")["pushes_in_flight"]?.integer == 0)
+                #expect(try only("Stopped")["took"]?.string?.hasSuffix("s") == true)
+                #expect(lines.last?["message"]?.string == "Stopped")
             }
         }
 

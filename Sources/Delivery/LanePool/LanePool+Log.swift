@@ -75,7 +75,7 @@ extension LanePool {
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "cause": "\(cause)"]))
     }
 
-    nonisolated func log(_ alarm: ParcelAlarm, of message: MessageID, on key: LaneKey?) {
+    package nonisolated func log(_ alarm: ParcelAlarm, of message: MessageID, on key: LaneKey?) {
         let fields: Logger.Metadata = ["message_id": "\(message.value.text)"]
         switch alarm {
         case .poison(let registration):
