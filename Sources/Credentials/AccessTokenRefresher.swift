@@ -88,7 +88,9 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         case .again:
             log.error(
                 "\(source.provider) rejects a new access token: check the account's permissions",
-                metadata: ["account": "\(source.account)", "reason": "\(Self.tokenRefused)", "status": "401"])
+                metadata: [
+                    "account": "\(source.account)", "reason": "\(Self.tokenRefused)", "status": .stringConvertible(401),
+                ])
         }
     }
 
@@ -124,7 +126,9 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
             }
             var metadata: Logger.Metadata = ["account": "\(source.account)", "fault": "\(error)"]
             if let quote = error.quote {
-                metadata.merge(["reason": "\(quote.reason)", "status": "\(quote.status)"]) { own, _ in own }
+                metadata.merge(["reason": "\(quote.reason)", "status": .stringConvertible(quote.status)]) { own, _ in
+                    own
+                }
             }
             log.log(
                 level: error.isPermanent ? .error : .warning, "An access token could not be fetched; trying again",

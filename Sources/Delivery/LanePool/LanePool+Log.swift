@@ -40,7 +40,7 @@ extension LanePool {
             let pause = RetryPolicy.wholeSeconds((wait.until ?? wait.latest) - wait.latest).components.seconds
             var fields: Logger.Metadata = ["retry_in": "\(pause)s"]
             if let quote = opened(key)?.words.throttling {
-                fields["status"] = "\(quote.status)"
+                fields["status"] = .stringConvertible(quote.status)
                 if !quote.reason.isEmpty { fields["reason"] = "\(quote.reason)" }
             }
             log.warning("Circuit breaker opened: provider is throttling", metadata: metadata(of: key, fields))
@@ -117,7 +117,7 @@ extension LanePool {
         var all = more
         if !reason.isEmpty {
             all["reason"] = "\(reason)"
-            if let status = opened(key)?.words.status(of: reason) { all["status"] = "\(status)" }
+            if let status = opened(key)?.words.status(of: reason) { all["status"] = .stringConvertible(status) }
         }
         all["credential"] = "\(key.credential.value)"
         if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }

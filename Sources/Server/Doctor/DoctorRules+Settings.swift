@@ -21,7 +21,7 @@ extension DoctorRules {
     }
 
     package static func listener(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
-        expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
+        expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and send the gateway SIGHUP")
     }
 
     /// - Parameter issuer: the authority whose certificate is missing; nil: none is.
