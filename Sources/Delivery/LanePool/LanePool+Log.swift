@@ -39,7 +39,7 @@ extension LanePool {
         case .throttled:
             let pause = RetryPolicy.wholeSeconds((wait.until ?? wait.latest) - wait.latest).components.seconds
             var fields: Logger.Metadata = ["retry_in": "\(pause)s"]
-            if let quote = opened(key)?.words.throttling {
+            if let quote = opened(key)?.quotes.throttling {
                 fields["status"] = .stringConvertible(quote.status)
                 if !quote.reason.isEmpty { fields["reason"] = "\(quote.reason)" }
             }
@@ -117,7 +117,7 @@ extension LanePool {
         var all = more
         if !reason.isEmpty {
             all["reason"] = "\(reason)"
-            if let status = opened(key)?.words.status(of: reason) { all["status"] = .stringConvertible(status) }
+            if let status = opened(key)?.quotes.status(of: reason) { all["status"] = .stringConvertible(status) }
         }
         all["credential"] = "\(key.credential.value)"
         if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
@@ -126,7 +126,7 @@ extension LanePool {
 }
 
 /// The latest answers of a lane's provider that its log lines quote.
-struct ProviderWords: Sendable {
+struct ProviderQuotes: Sendable {
     /// The last answer that asks the lane to slow down.
     var throttling: AnswerQuote?
     /// Each reason once, with its status.

@@ -81,7 +81,7 @@ package actor LanePool {
         let number: Int
         let app: String
         let pace: ProviderPace?
-        var words = ProviderWords()
+        var quotes = ProviderQuotes()
     }
 
     /// Closes the lanes of credentials that are no longer active. They open no more streams; pushes without one come
@@ -160,7 +160,7 @@ package actor LanePool {
     package nonisolated func apply(
         _ consequence: LaneConsequence, quoting quote: AnswerQuote, on key: LaneKey, _ serviceRoute: ServiceRoute
     ) -> LaneHealth.Event? {
-        open.withLock { $0[key]?.words.note(quote) }
+        open.withLock { $0[key]?.quotes.note(quote) }
         let lane = opened(key)?.lane
         switch consequence {
         case .providerTokenExpired(let generation, let connection):
@@ -203,7 +203,7 @@ package actor LanePool {
 
     /// Records an answer that asks the lane to slow down, for the log.
     package nonisolated func note(throttling quote: AnswerQuote, on key: LaneKey) {
-        open.withLock { $0[key]?.words.throttling = quote }
+        open.withLock { $0[key]?.quotes.throttling = quote }
     }
 
     private func openLane(_ key: LaneKey, _ credential: LaneCredential) {
