@@ -14,7 +14,9 @@ struct CertificateReload: NamedService {
 
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sighup)
-        for await _ in signals.cancelOnGracefulShutdown() { reload() }
+        await cancelWhenGracefulShutdown {
+            for await _ in signals { reload() }
+        }
     }
 
     private func reload() {

@@ -1,3 +1,4 @@
+import Basis
 import LaneRules
 import Lanes
 import Logging
