@@ -95,7 +95,8 @@ struct RouteTests {
     func open() {
         #expect(
             Endpoint.all.filter { $0.access == .open }.map(\.name) == [
-                "root", "health", "readiness", "contract", "errors", "subscribe", "subscribeToRoot", "unsubscribe",
+                "describeGateway", "checkHealth", "checkReadiness", "readContract", "listErrors", "subscribe",
+                "subscribeToRoot", "unsubscribe",
                 "unsubscribeFromRoot",
             ])
     }
@@ -104,8 +105,8 @@ struct RouteTests {
     func logged() {
         let (broken, unready) = (Problem(.internalError, ""), Problem(.notReady, ""))
         #expect(Endpoint.all.allSatisfy { broken.logLevel(on: $0) == .error })
-        #expect(Endpoint.all.filter { unready.logLevel(on: $0) != .warning }.map(\.name) == ["readiness"])
-        #expect(unready.logLevel(on: .named("readiness")) == .debug && unready.logLevel(on: nil) == .warning)
+        #expect(Endpoint.all.filter { unready.logLevel(on: $0) != .warning }.map(\.name) == ["checkReadiness"])
+        #expect(unready.logLevel(on: .named("checkReadiness")) == .debug && unready.logLevel(on: nil) == .warning)
         #expect(Problem(.unknownMessage, "").logLevel(on: nil) == .debug)
     }
 }

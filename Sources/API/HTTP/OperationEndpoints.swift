@@ -1,16 +1,16 @@
 extension Endpoint {
     static let operation: [Endpoint] = [
-        Endpoint("root", .get, "/", .open) { _, _ in
+        Endpoint("describeGateway", .get, "/", .open) { _, _ in
             Answer(.ok, Array(rootText.utf8), contentType: "text/plain; charset=utf-8")
         },
-        Endpoint("health", .get, "/healthz", .open) { _, _ in Answer(.ok, HealthAnswer.alive) },
-        Endpoint("readiness", .get, "/readyz", .open, isProbe: true) { resources, _ in
+        Endpoint("checkHealth", .get, "/healthz", .open) { _, _ in Answer(.ok, HealthAnswer.alive) },
+        Endpoint("checkReadiness", .get, "/readyz", .open, isProbe: true) { resources, _ in
             try await resources.readiness()
         },
-        Endpoint("contract", .get, "/openapi.yaml", .open) { _, _ in
+        Endpoint("readContract", .get, "/openapi.yaml", .open) { _, _ in
             Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml")
         },
-        Endpoint("errors", .get, "/errors", .open) { _, _ in
+        Endpoint("listErrors", .get, "/errors", .open) { _, _ in
             Answer(.ok, ErrorPage.bytes, contentType: "text/markdown; charset=utf-8")
         },
     ]
