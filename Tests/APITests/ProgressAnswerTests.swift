@@ -79,8 +79,8 @@ struct ProgressAnswerTests {
     @Test("has a name in the contract for every cause", arguments: PushWait.Cause.allCases)
     func documented(_ cause: PushWait.Cause) {
         let contract = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
-        #expect(contract.contains("                  - \(cause.name): "), "it is explained")
-        #expect(contract.contains("                  - \(cause.name)\n"), "it is listed")
+        #expect(contract.contains("\n            - \(cause.name): "), "it is explained")
+        #expect(contract.contains("\n            - \(cause.name)\n"), "it is listed")
     }
 
     @Test("names the scheduled time and the pause that a message waits for")
