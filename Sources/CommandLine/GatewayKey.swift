@@ -2,8 +2,11 @@ import Foundation
 
 /// The API key of a command that asks a gateway.
 package enum GatewayKey {
+    /// The admin key of the service that the Debian package starts. Only root can read it.
+    private static let serviceFile = "/var/lib/carillon/admin-key"
+
     /// Returns the key from the first of these places: the named file, CARILLON_KEY, the gateway's own setting
-    /// CARILLON_ADMIN_KEY, the file that a gateway with a private PostgreSQL makes.
+    /// CARILLON_ADMIN_KEY, the file that a gateway with a private PostgreSQL makes, the packaged service's file.
     ///
     /// - Parameter path: the file of --key-file; nil: the option was not given.
     package static func read(file path: String?, environment: [String: String]) throws(CommandFault) -> String {
@@ -11,7 +14,10 @@ package enum GatewayKey {
         for name in ["CARILLON_KEY", "CARILLON_ADMIN_KEY"] {
             if let key = environment[name], !key.isEmpty { return try read(key, from: name) }
         }
-        return try read(file: (environment["CARILLON_DATA_DIR"] ?? "data") + "/admin-key")
+        if let folder = environment["CARILLON_DATA_DIR"] { return try read(file: folder + "/admin-key") }
+        let isHere = FileManager.default.fileExists(atPath: "data/admin-key")
+        let isService = !isHere && FileManager.default.fileExists(atPath: serviceFile)
+        return try read(file: isService ? serviceFile : "data/admin-key")
     }
 
     /// Reads the file's first line.

@@ -83,3 +83,14 @@ def test_package_sends_a_push_where_there_is_no_swift(package, fresh_root, recor
         assert (fresh_root / file).exists(), file
     said = run("chroot", fresh_root, "carillon", "demo", "--once", "--folder", "/srv/demo")
     assert "It adds up" in said, said
+    # Commands find the service, here started by hand, and its key.
+    serve = ["chroot", fresh_root, "env", "CARILLON_DATA_DIR=/var/lib/carillon", "CARILLON_LISTEN=127.0.0.1:0"]
+    service = subprocess.Popen([*serve, "carillon", "serve"], stdout=subprocess.PIPE, text=True)
+    try:
+        url = next(line.split()[-1] for line in service.stdout if line.startswith("carillon is ready on "))
+        made = run("chroot", fresh_root, "carillon", "apps", "create", "weather", "--name", "Weather", "--url", url)
+        assert "weather" in made, made
+    finally:
+        service.terminate()
+        service.stdout.read()
+        service.wait(timeout=60)
