@@ -1,9 +1,10 @@
-"""The commands of the README and of deploy.md, pasted in order, print what the page says.
+"""The commands of the README, of campaigns.md and of deploy.md, pasted in order, print what the page says.
 
 What stands in a block of `bash` is run, block after block in one shell; the block of `text` behind it is what it prints,
 where `...` stands for anything.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -19,16 +20,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARK = "--- carillon has printed this ---"
 
 
-def blocks(title, page="README.md"):
-    """(command, expected) of a section; expected is None if the page shows no output."""
+def section(title, page="README.md"):
     text = (ROOT / page).read_text()
-    section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def blocks(text):
+    """(command, expected) of a text; expected is None if the page shows no output."""
     found = []
-    for language, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL):
+    for language, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         if language == "bash":
             found.append([body, None])
-        else:
-            assert language == "text" and found[-1][1] is None
+        elif language == "text":
+            assert found[-1][1] is None
             found[-1][1] = body
     return found
 
@@ -91,10 +95,10 @@ def holds(expected, printed):
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
-def walk(terminal, title, adapt, passed_by=None):
-    """Pastes the blocks of a section, except those that contain `passed_by`."""
+def walk(terminal, text, adapt, passed_by=None):
+    """Pastes the blocks of a text, except those that contain `passed_by`."""
     walked = 0
-    for command, expected in blocks(title):
+    for command, expected in blocks(text):
         if passed_by is not None and passed_by in command:
             continue
         status, printed = terminal.paste(adapt(command))
@@ -110,7 +114,9 @@ def test_expected_text_can_differ():
     assert not holds("a...b\nc", "a 1\n2 b\nd\n")
 
 
-def test_the_tour(shell, place):
+@contextlib.contextmanager
+def demonstration(place):
+    """The demonstration that a page begins with. Gives what adapts the page's commands to its address and folder."""
     demo = subprocess.Popen(
         [PROGRAM, "demo", "--folder", str(place)], cwd=place, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env={"PATH": SEARCH_PATH})
@@ -123,18 +129,26 @@ def test_the_tour(shell, place):
         text = "".join(said)
         assert "It adds up" in text, text
         base = re.search(r"gateway +(http://\S+)", text).group(1)
-
-        def adapt(command):
-            return command.replace("http://127.0.0.1:8080", base).replace(
-                "/tmp/carillon-demo-$(id -un)", str(place))
-
-        assert walk(shell(ROOT), "A tour of five minutes", adapt) >= 6
-        # A second tour gives the same output, except for the list, which also shows newer devices.
-        assert walk(shell(ROOT), "A tour of five minutes", adapt, passed_by="devices list") >= 5
+        yield lambda command: command.replace("http://127.0.0.1:8080", base).replace(
+            "/tmp/carillon-demo-$(id -un)", str(place))
     finally:
         demo.terminate()
         demo.stdout.read()
         demo.wait(timeout=60)
+
+
+def test_the_tour(shell, place):
+    with demonstration(place) as adapt:
+        tour = section("A tour of five minutes")
+        assert walk(shell(ROOT), tour, adapt) >= 6
+        # A second tour gives the same output, except for the list, which also shows newer devices.
+        assert walk(shell(ROOT), tour, adapt, passed_by="devices list") >= 5
+
+
+def test_campaign(shell, place):
+    """A campaign in three languages, from its text to its account, by commands alone."""
+    with demonstration(place) as adapt:
+        assert walk(shell(place), (ROOT / "docs/campaigns.md").read_text(), adapt) >= 10
 
 
 def test_for_real(shell, place, stand_in):
@@ -159,7 +173,7 @@ def test_for_real(shell, place, stand_in):
         return "\n".join(lines).replace("--team-id TEAMID1234", f"--team-id {told['apns_team_id']}").replace(
             "AuthKey_ABCDE12345.p8 ", f"AuthKey_ABCDE12345.p8 --key-id {told['apns_key_id']} ")
 
-    walk(terminal, "For real", adapt)
+    walk(terminal, section("For real"), adapt)
     [push] = stand_in.received(stand_in.apns, token)
     assert push["payload"]["aps"]["alert"] == {"title": "Hello", "body": "World"}
     status, printed = terminal.paste("carillon credentials list --app garden --json")
@@ -173,7 +187,7 @@ def test_containers(shell, place, stand_in):
     gateway = Gateway(FCM_URL=told["fcm_url"], PROVIDER_CA_FILE=told["ca_file"])
     try:
         terminal = shell(place, CARILLON_ADMIN_KEY=gateway.KEY, CARILLON_URL=gateway.url)
-        [[commands, _]] = blocks("With containers", "docs/operations/deploy.md")
+        [[commands, _]] = blocks(section("With containers", "docs/operations/deploy.md"))
         status, printed = terminal.paste("set -e\n" + re.sub(r"\$compose (exec (-T )?gateway|up .*)", "", commands).replace(
             "/stand-in/fcm-service-account.json", told["fcm_service_account_file"]))
         assert status == 0, printed
