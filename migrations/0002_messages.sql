@@ -31,6 +31,9 @@ CREATE TABLE messages (
     finished_at      timestamptz,
     -- The local time at each device at which its push leaves (decision 0024); null means that there is none.
     local_hour       timestamp,
+    -- The time at which the send time was last changed, or at which a message that was accepted paused was resumed.
+    -- Local hours that had passed by then count as passed; null: those that had passed at acceptance.
+    hour_set_at      timestamptz,
     -- If true, a device whose clock is already past that time gets the push at once. Otherwise the push ends as
     -- suppressed.
     late_at_once     boolean     NOT NULL DEFAULT false,
@@ -49,6 +52,9 @@ CREATE TABLE messages (
     origin           smallint    NOT NULL DEFAULT 0 CHECK (origin IN (0, 1, 3)), -- as above
     -- The audience as the API shows it, without names. It stays when the content is deleted.
     audience_summary text        NOT NULL,
+    -- The name that its sender gave it, and the name of the API key that sent it. The gateway's own have neither.
+    name             text        CHECK (char_length(name) BETWEEN 1 AND 120),
+    author           text        CHECK (octet_length(author) BETWEEN 1 AND 64),
     -- The number of members cut so far, unknown installations included. audience is the same, once planning has ended.
     planned_members  bigint      NOT NULL DEFAULT 0,
     audience         bigint,
@@ -157,10 +163,11 @@ CREATE TABLE plans (
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off);
 CREATE INDEX plans_of_apps ON plans (priority, app_id, planned_at NULLS FIRST, message_id);
 
--- Messages that wait for their due time. A row becomes a plan when it falls due, and only then is the horizon read.
+-- Messages that have not started. A row becomes a plan when it falls due, and only then is the horizon read. due_at is
+-- null while the message is paused and starts no earlier than it is resumed.
 CREATE TABLE schedules (
     message_id    uuid        PRIMARY KEY REFERENCES messages ON DELETE CASCADE,
-    due_at        timestamptz NOT NULL,
+    due_at        timestamptz,
     priority      smallint    NOT NULL,
     after_message uuid
 ) WITH (

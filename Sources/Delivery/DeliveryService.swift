@@ -48,21 +48,12 @@ package struct DeliveryService: Sendable {
         await lanes.drain()
     }
 
-    /// Handles messages that this process accepted together.
-    package func accepted(_ messages: [CheckedMessage]) {
-        // The forms of a list are incomplete: its records share one check.
-        if messages.count == 1, messages[0].message.dueAt == nil {
-            engine.accepted.store(messages[0].compiled, contentBytes: messages[0].message.content.count)
-        }
-        planner.notify()
-    }
-
     /// - Parameter store: writes them, over the connections of requests.
     package func cut(_ messages: [DirectMessage], in store: MessageStore) async -> [Result<CutReply, StoreFault>] {
         await engine.cut(messages, in: store)
     }
 
-    /// Handles a message that another process accepted.
+    /// Handles messages that wait for a planner. Their compiled forms are not kept: until then, their content may change.
     package func messageAccepted() { planner.notify() }
 
     package func messageScheduled() { scheduler.signal.notify() }

@@ -139,7 +139,7 @@ package struct GatewayProgram: Sendable {
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,
             direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: steps,
-            accepted: { delivery.accepted($0) })
+            accepted: { delivery.messageAccepted() })
         let readAccess = ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() })
         return GatewayServices(
             stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,

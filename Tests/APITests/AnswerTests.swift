@@ -17,10 +17,14 @@ struct AnswerTests {
 
     @Test("names the accepted message by its id, with all outcomes at zero")
     func accepted() {
-        let body = MessageAnswer.accepted([Self.id])
+        let label = MessageLabel(
+            name: "Noon", author: "backend", texts: [TextInLanguage(language: nil, title: nil, body: "Hi")])
+        let body = MessageAnswer.accepted([Self.id], .accepted, label, to: "3 users")
         #expect(
             Self.text(body)
-                == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"accepted","audience":null,"outcomes":"#
+                == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"accepted","name":"Noon","#
+                + #""texts":[{"language":null,"title":null,"body":"Hi"}],"audience_text":"3 users","#
+                + #""author":"backend","audience":null,"outcomes":"#
                 + #"{"accepted":0,"rejected":0,"unregistered":0,"expired":0,"suppressed":0,"cancelled":0,"gave_up":0},"#
                 + #""pending":0}"#)
         #expect(MessageAnswer.id(inAccepted: body) == "01923456-789a-7bcd-8123-456789abcdef")
@@ -38,7 +42,8 @@ struct AnswerTests {
                 pushType: .liveActivity, isDryRun: true, asked: JSONText(bytes: Array(#"{"users":3}"#.utf8))))
         #expect(
             Self.text(MessageAnswer.body(account))
-                == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"finished","audience":1000,"outcomes":"#
+                == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"finished","name":null,"texts":null,"#
+                + #""audience_text":"3 users","author":null,"audience":1000,"outcomes":"#
                 + #"{"accepted":980,"rejected":0,"unregistered":20,"expired":0,"suppressed":0,"cancelled":0,"#
                 + #""gave_up":0},"pending":0,"accepted_at":"2026-12-01T12:00:00.000Z","#
                 + #""expires_at":"2026-12-01T12:01:00.000Z","finished_at":"2026-12-01T12:00:00.000Z","#

@@ -132,7 +132,10 @@ extension CostliestRequest {
         "changeBadgeOfToken": ["$", #"{"token":$,"badge":1}"#],
         "sendMessage": places(ofMessage: ()),
         "countAudience": ["$", #"{"audience":{"all":true},"options":$}"#] + audiences,
-        "changeMessage": ["$", #"{"rate_per_second":$}"#],
+        "changeMessage": [
+            "$", #"{"rate_per_second":$}"#, #"{"name":$}"#, #"{"send_at":$}"#, #"{"notification":$}"#,
+            #"{"notification":{"localizations":$}}"#, #"{"audience":{"users":$}}"#,
+        ],
         "submitCredential": [
             "$", #"{\#(apns),"topics":$}"#, #"{\#(apns),"kind":"certificate","pem":$}"#,
             #"{\#(apns),"kind":"certificate","pkcs12":$}"#,

@@ -184,7 +184,7 @@ private func serve(
         stores: stores, registrations: RegistrationCommitter(registry: stores.registry),
         intake: MessageIntake(
             store: stores.messages, backlog: bounds, direct: .unsent(in: stores.messages), steps: nil
-        ) { _ in },
+        ) {},
         credentials: service, nodeWriter: NodeWriter(store: stores.nodes, steps: nil, raised: {}),
         readAccess: ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() }),
         adminKeySHA256: TestHash.sha256(GatewayWorld.key),

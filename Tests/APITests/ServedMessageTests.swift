@@ -95,7 +95,7 @@ struct ServedMessageTests {
             #expect(try none.member("rate_per_second") == nil && none.member("state") == "paused")
             let pointer = "/rate_per_second"
             try await world.refuse(.unknownMember, "PATCH", "\(path)/\(id)", #"{"rate": 5}"#, pointer: "/rate")
-            try await world.refuse(.missingMember, "PATCH", "\(path)/\(id)", "{}", pointer: pointer)
+            try await world.refuse(.missingMember, "PATCH", "\(path)/\(id)", "{}", pointer: "")
             for value in ["0", "1000001", "1.5"] {
                 let body = #"{"rate_per_second": \#(value)}"#
                 try await world.refuse(.invalidValue, "PATCH", "\(path)/\(id)", body, pointer: pointer)

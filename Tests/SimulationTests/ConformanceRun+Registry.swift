@@ -271,6 +271,7 @@ extension ConformanceRun {
             var real = try await stores.messages.account(app: app, id: id)
             // Other tests read the request back; the simulated store keeps no texts.
             real?.form = nil
+            real?.label = MessageLabel()
             if let difference = differ("account", real, simulated.account(id)) { return difference }
         }
         let page = try await stores.feedback.page(app: apps[place], after: cursors[place].real, limit: 3)

@@ -24,6 +24,9 @@ package struct Caller: Equatable, Sendable {
         userToken = nil
     }
 
+    /// The name that the messages of the client show; nil for a client without a key.
+    var author: String? { name.isEmpty ? nil : name }
+
     static let admin = Caller(scopes: [.admin], name: "admin key")
     static let nobody = Caller(scopes: [])
     static func user(token: String) -> Caller { Caller(scopes: [], userToken: token) }

@@ -6,11 +6,14 @@ import Model
 package enum MessageAnswer {
     /// The answer for messages that were just accepted: one, or one for each record of a list. The client gets it, and
     /// so does every repetition of its request. Its members other than `messages` are about the first message.
-    package static func accepted(_ ids: [MessageID], _ state: MessageState = .accepted) -> [UInt8] {
+    package static func accepted(
+        _ ids: [MessageID], _ state: MessageState, _ label: MessageLabel, to audience: String?
+    ) -> [UInt8] {
         JSONWriter.body { writer in
             writer.member("id", ids[0].value.text)
             if ids.count > 1 { writer.strings("messages", ids.map(\.value.text)) }
             writer.member("state", state.name)
+            write(label, to: audience, &writer)
             writer.optional("audience", nil)
             writeOutcomes(to: &writer) { _ in 0 }
             writer.member("pending", 0)
@@ -20,12 +23,13 @@ package enum MessageAnswer {
     /// The id of the message in an `accepted` answer; nil for other bytes.
     package static func id(inAccepted body: [UInt8]) -> String? { (try? JSONReader.read(body))?.object?["id"]?.string }
 
-    package static func body(_ account: MessageAccount) -> [UInt8] {
-        JSONWriter.body(capacity: 512) { write(account, isWhole: true, to: &$0) }
+    /// - Parameter request: shown with all its texts; nil: only the common text is shown, shortened.
+    package static func body(_ account: MessageAccount, _ request: RequestAnswer? = nil) -> [UInt8] {
+        JSONWriter.body(capacity: 512) { write(account, isWhole: true, nil, request, to: &$0) }
     }
 
-    package static func body(_ progress: MessageProgress) -> [UInt8] {
-        JSONWriter.body(capacity: 2_048) { write(progress.account, isWhole: true, progress, to: &$0) }
+    package static func body(_ progress: MessageProgress, _ request: RequestAnswer? = nil) -> [UInt8] {
+        JSONWriter.body(capacity: 2_048) { write(progress.account, isWhole: true, progress, request, to: &$0) }
     }
 
     /// A page of accounts. `next` leads to older messages.
@@ -34,10 +38,14 @@ package enum MessageAnswer {
     }
 
     private static func write(
-        _ account: MessageAccount, isWhole: Bool, _ progress: MessageProgress? = nil, to writer: inout JSONWriter
+        _ account: MessageAccount, isWhole: Bool, _ progress: MessageProgress? = nil, _ request: RequestAnswer? = nil,
+        to writer: inout JSONWriter
     ) {
         writer.member("id", account.id.value.text)
         writer.member("state", account.state.name)
+        var label = account.label
+        label.texts = request?.request?.content.texts ?? label.texts
+        write(label, to: account.audienceLine(request?.request?.audience), &writer)
         writer.optionalInteger("audience", account.audience)
         writeOutcomes(to: &writer, account.count)
         writer.member("pending", account.pending)
@@ -60,7 +68,24 @@ package enum MessageAnswer {
             writeReasons(account.reasons, to: &writer)
             writeProviders(account, to: &writer)
             if let progress { ProgressAnswer.write(progress, to: &writer) }
+            request?.write(name: account.label.name, to: &writer)
         }
+    }
+
+    /// Writes the members by which people recognize a message.
+    private static func write(_ label: MessageLabel, to audience: String?, _ writer: inout JSONWriter) {
+        writer.optional("name", label.name)
+        if let texts = label.texts {
+            writer.objects("texts", texts) { writer, text in
+                writer.optional("language", text.language)
+                writer.optional("title", text.title)
+                writer.optional("body", text.body)
+            }
+        } else {
+            writer.optional("texts", nil)
+        }
+        writer.optional("audience_text", audience)
+        writer.optional("author", label.author)
     }
 
     static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {
@@ -91,5 +116,13 @@ package enum MessageAnswer {
             writer.member("count", total.count)
             if let detail = total.detail { writer.member("detail", detail) }
         }
+    }
+}
+
+extension MessageAccount {
+    /// The audience in words, with names as long as they are stored.
+    fileprivate func audienceLine(_ audience: Audience?) -> String? {
+        if let audience = audience ?? label.audience { return AudienceLine.text(of: audience, acceptedAt: acceptedAt) }
+        return form.flatMap { AudienceLine.text(ofSummary: $0.asked) }
     }
 }

@@ -22,7 +22,7 @@ extension Endpoint {
             try await $0.messages.read($1)
         },
         Endpoint("changeMessage", .patch, "/v1/apps/{app}/messages/{message}", .scopes(senders), body: .json) {
-            try await $0.messages.changeRate($1)
+            try await $0.messages.changeMessage($1)
         },
         Endpoint("followMessage", .get, "/v1/apps/{app}/messages/{message}/events", .scopes(senders)) {
             try await $0.events.follow($1)
@@ -39,6 +39,9 @@ extension Endpoint {
         },
         Endpoint("resumeMessage", .post, "/v1/apps/{app}/messages/{message}/resume", .scopes(senders)) {
             try await $0.messages.change(.resume, $1)
+        },
+        Endpoint("duplicateMessage", .post, "/v1/apps/{app}/messages/{message}/duplicate", .scopes(senders)) {
+            try await $0.messages.duplicate($1)
         },
         Endpoint("cancelMessage", .post, "/v1/apps/{app}/messages/{message}/cancel", .scopes(senders)) {
             try await $0.messages.change(.cancel, $1)

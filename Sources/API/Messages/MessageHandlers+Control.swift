@@ -1,36 +1,66 @@
+import Delivery
 import Model
 import Store
 
-/// Pause, resume, cancel and rate change. Each may be repeated: a message that is already as requested stays so.
+/// Pause, resume, cancel and changes. Each may be repeated: a message that is already as requested stays so.
 extension MessageHandlers {
-    func changeRate(_ call: Call) async throws(Problem) -> Answer {
-        try await change(.rate(try RateRequest.read(call.body)), call)
+    func changeMessage(_ call: Call) async throws(Problem) -> Answer {
+        let change = try ChangeRequest.read(call.body)
+        switch change.rateAlone {
+        case .set(let perSecond): return try await self.change(.rate(perSecond), call)
+        case .clear: return try await self.change(.rate(nil), call)
+        case .keep: break
+        }
+        let id = try messageID(call)
+        let app = try await apps.app(of: call)
+        let caller = call.caller
+        let reply: RevisionReply<RevisionRefusal<Problem>>
+        do throws(StoreFault) {
+            reply = try await intake.revise(
+                id, of: app.id, beforeStart: change.isBeforeStart, audience: change.audience
+            ) { record throws(Problem) in try change.revision(of: record, for: caller, in: app) }
+        } catch { throw Problem(error, .isIdempotent).aboutTopics }
+        switch reply {
+        case .revised: break
+        case .noSuchMessage: throw .unknownMessage
+        case .refused(let refusal): throw Problem(refusal)
+        }
+        return try await answer(with: id, in: app, call)
     }
 
     func change(_ control: ControlRequest, _ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let app = try await apps.app(of: call)
-        let reply: ControlReply
-        let account: MessageAccount?
-        do throws(StoreFault) {
-            reply = try await store.control(control, app: app.id, id: id)
-            account = reply == .done ? try await self.account(id, of: app.id) : nil
-        } catch { throw Problem(error, .isIdempotent) }
-        if case .over(let state) = reply {
-            throw Problem(
-                .messageOver,
-                "The message is \(state.name): it can no longer be \(control.participle). "
-                    + (state == .cancelled ? "Send it again as a new message." : "All its pushes have ended."))
+        switch try await translating(.isIdempotent, await store.control(control, app: app.id, id: id)) {
+        case .over(let state): throw .over(state, control.participle)
+        case .noSuchMessage: throw .unknownMessage
+        case .done: return try await answer(with: id, in: app, call)
         }
-        guard let account else { throw .unknownMessage }
-        return Answer(.ok, MessageAnswer.body(account))
     }
 
-    /// Reads the account without a timeout: the change is made, and its answer must follow.
-    private func account(_ id: MessageID, of app: AppID) async throws(StoreFault) -> MessageAccount? {
-        try await reads.readWithoutTimeout(of: app) { () async throws(StoreFault) in
-            try await store.account(app: app, id: id)
-        }
+    /// Reads the message without a timeout: the change is made, and its answer must follow.
+    private func answer(with id: MessageID, in app: AppRecord, _ call: Call) async throws(Problem) -> Answer {
+        let account: MessageAccount?
+        let record: MessageRecord?
+        do throws(StoreFault) {
+            (account, record) = try await reads.readWithoutTimeout(of: app.id) { () async throws(StoreFault) in
+                (try await store.account(app: app.id, id: id), try await store.record(app: app.id, id: id))
+            }
+        } catch { throw Problem(error, .isIdempotent) }
+        guard let account else { throw .unknownMessage }
+        return Answer(.ok, MessageAnswer.body(account, RequestAnswer(record?.request, call.caller.tokenView)))
+    }
+}
+
+extension Problem {
+    fileprivate init(_ refusal: RevisionRefusal<Problem>) {
+        self =
+            switch refusal {
+            case .declined(let problem): problem
+            case .content(let fault): Problem(fault)
+            case .hour(let fault): Problem(fault, at: ChangeRequest.timePlace, toSendNow: "Give null")
+            case .backlogFull(let urgency): .backlogFull(urgency)
+            }
     }
 }
 

@@ -19,64 +19,69 @@ struct MessageHandlers: Sendable {
         let request = try MessageRequest.read(call.body)
         try checkScope(of: request.audience, call)
         let app = try await apps.app(of: call)
-        let claim = call.idempotencyClaim
+        let asked = IntakeRequest(
+            request.contents, to: audience(request.audience, in: app), app: app.id,
+            sendAt: request.sendAt, ratePerSecond: request.ratePerSecond, name: request.name,
+            author: call.caller.author, idempotency: call.idempotencyClaim)
+        return try await accept(asked, in: app, isList: request.isList, .accepted)
+    }
+
+    /// Hands a message to delivery, and answers.
+    func accept(
+        _ asked: IntakeRequest, in app: AppRecord, isList: Bool = false, _ status: HTTPResponse.Status
+    ) async throws(Problem) -> Answer {
+        let label = MessageLabel(
+            name: asked.name, author: asked.author,
+            texts: asked.contents[0].commonText.map { [$0.shortened] } ?? [])
+        let audience = AudienceLine.text(of: asked.audience, acceptedAt: clock())
+        let answer: @Sendable ([MessageID], MessageState) -> [UInt8] = { ids, state in
+            MessageAnswer.accepted(ids, state, label, to: audience)
+        }
         let reply: MessageIntake.Reply
-        do {
-            reply = try await intake.accept(
-                request.contents, audience: audience(request.audience, in: app), app: app.id, sendAt: request.sendAt,
-                ratePerSecond: request.ratePerSecond, idempotency: claim, answer: MessageAnswer.accepted)
-        } catch {
-            let problem = Problem(error, claim == nil ? .mayDouble : .isKeyed)
-            // Too many topics can only come from tokens that the message itself names.
-            throw problem.code == .tooManyTopics
-                ? Problem(problem.code, problem.detail, at: .root / "audience" / "tokens") : problem
+        do { reply = try await intake.accept(asked, answer: answer) } catch {
+            throw Problem(error, asked.idempotency == nil ? .mayDouble : .isKeyed).aboutTopics
         }
         switch reply {
-        case .accepted(let ids, let state): return accepted(MessageAnswer.accepted(ids, state), in: app)
-        case .replayed(let bytes):
-            return accepted(bytes, in: app, [Answer.replayedHeader])
+        case .accepted(let ids, let state): return made(answer(ids, state), in: app, status)
+        case .replayed(let bytes): return made(bytes, in: app, status, [Answer.replayedHeader])
         case .mismatch: throw .idempotencyMismatch
-        case .refused(let fault, let place): throw Problem(fault).inRecord(request.isList ? place : nil)
+        case .refused(let fault, let place): throw Problem(fault).inRecord(isList ? place : nil)
         case .refusedHour(let fault): throw Problem(fault)
-        case .backlogFull(.transactional):
-            throw Problem(
-                .backlogFull,
-                "This app has reached its limit of unfinished messages to few receivers. Messages that wait for their "
-                    + "send time, for the end of quiet hours or for a credential count. Wait until some have finished, "
-                    + "cancel some, or combine receivers of the same message into one audience.",
-                retryAfterSeconds: RetryHint.backlogFull)
-        case .backlogFull(.bulk):
-            throw Problem(
-                .backlogFull,
-                "This app has reached its limit of unfinished broadcasts; scheduled and paused ones count. Wait until "
-                    + "some have finished, or cancel some. Messages that name at most 100 receivers are still taken.",
-                retryAfterSeconds: RetryHint.backlogFull)
+        case .backlogFull(let urgency): throw .backlogFull(urgency)
         }
     }
 
     func checkScope(of audience: Audience, _ call: Call) throws(Problem) {
-        let scope: APIScope = audience.selection.isBroadcast ? .broadcast : .messages
+        let scope = audience.scope
         guard call.caller.has(scope) else { throw .missingScope([scope]) }
     }
 
     /// Fixes the cutoffs of a stale audience when the message is accepted.
     func audience(_ asked: Audience, in app: AppRecord) -> Audience {
-        guard case .stale = asked.selection else { return asked }
-        var audience = asked
-        audience.selection = .stale(app.settings.stale.staleCutoffs(now: clock()))
-        return audience
+        asked.withCutoffs(of: app, at: clock())
     }
 
-    private func accepted(_ body: [UInt8], in app: AppRecord, _ more: [Answer.Header] = []) -> Answer {
+    func made(
+        _ body: [UInt8], in app: AppRecord, _ status: HTTPResponse.Status, _ more: [Answer.Header] = []
+    ) -> Answer {
         let id = MessageAnswer.id(inAccepted: body)
         return Answer(
-            .accepted, body, headers: (id.map { [(.location, "/v1/apps/\(app.slug)/messages/\($0)")] } ?? []) + more)
+            status, body, headers: (id.map { [(.location, "/v1/apps/\(app.slug)/messages/\($0)")] } ?? []) + more)
     }
 
     func read(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let app = try await apps.app(of: call)
-        return Answer(.ok, MessageAnswer.body(try await progress(id, of: app.id)))
+        let found = try await reads.read(of: app.id, await whole(id, of: app.id))
+        guard let progress = found.progress else { throw .unknownMessage }
+        let request = RequestAnswer(found.record?.request, call.caller.tokenView)
+        return Answer(.ok, MessageAnswer.body(progress, request))
+    }
+
+    private func whole(
+        _ id: MessageID, of app: AppID
+    ) async throws(StoreFault) -> (progress: MessageProgress?, record: MessageRecord?) {
+        (try await store.progress(app: app, id: id), try await store.record(app: app, id: id))
     }
 
     func progress(_ id: MessageID, of app: AppID) async throws(Problem) -> MessageProgress {
@@ -109,6 +114,25 @@ extension Problem {
         let names = PushProviders.offered.filter(\.takesRecords).map(\.id.name)
         guard let place, let pointer, let name = pointer.tokens.first, names.contains(name) else { return self }
         return Problem(code, detail, at: JSONPointer(tokens: [name, String(place)] + pointer.tokens.dropFirst()))
+    }
+
+    static func backlogFull(_ urgency: MessageUrgency) -> Problem {
+        let detail =
+            switch urgency {
+            case .transactional:
+                "This app has reached its limit of unfinished messages to few receivers. Messages that wait for their "
+                    + "send time, for the end of quiet hours or for a credential count. Wait until some have finished, "
+                    + "cancel some, or combine receivers of the same message into one audience."
+            case .bulk:
+                "This app has reached its limit of unfinished broadcasts; scheduled and paused ones count. Wait until "
+                    + "some have finished, or cancel some. Messages that name at most 100 receivers are still taken."
+            }
+        return Problem(.backlogFull, detail, retryAfterSeconds: RetryHint.backlogFull)
+    }
+
+    /// Too many topics can only come from tokens that the message itself names.
+    var aboutTopics: Problem {
+        code == .tooManyTopics ? Problem(code, detail, at: .root / "audience" / "tokens") : self
     }
 
     static let unknownMessage = Problem(

@@ -24,10 +24,12 @@ package struct MessageRequest: Equatable, Sendable {
     package let sendAt: SendHour?
     /// Pushes a second; nil for as fast as the providers take them.
     package let ratePerSecond: Int32?
+    package let name: String?
 
     /// Reads the body of `POST .../messages`. The compiler finds what a provider would refuse.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
         var reader = try EnvelopeReader(body: body)
+        let name = try reader.messageName()
         let audience = try AudienceRequest.read(&reader)
         for provider in Provider.allCases where PushProviders.offered(provider) == nil {
             try reader.notYet(provider.name)
@@ -60,7 +62,8 @@ package struct MessageRequest: Equatable, Sendable {
                 }
             } ?? [content]
         return MessageRequest(
-            contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
+            contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate,
+            name: name)
     }
 
     /// Refuses a kind that the push type can't reach: the provider would refuse its tokens one by one.
@@ -73,7 +76,7 @@ package struct MessageRequest: Equatable, Sendable {
                 + "push type of \(kind.name) in options.push_type.", at: .root / "audience" / "kind")
     }
 
-    private static func readNotification(
+    static func readNotification(
         _ message: inout EnvelopeReader
     ) throws(Problem) -> (NotificationText?, [Localization]) {
         guard var reader = try message.object("notification") else { return (nil, []) }
@@ -156,7 +159,7 @@ package struct MessageRequest: Equatable, Sendable {
     ) throws(Problem) -> (MessageOptions, sendAt: SendHour?, ratePerSecond: Int32?) {
         guard var reader = try message.object("options") else { return (MessageOptions(), nil, nil) }
         let sendAt = try reader.sendHour()
-        let rate = try reader.integer("rate_per_second", RateRequest.perSecond)
+        let rate = try reader.integer("rate_per_second", ChangeRequest.perSecond)
         let ignored = try reader.ignoredLimits()
         var options = MessageOptions(
             priority: try reader.choice("priority"),
@@ -196,7 +199,7 @@ package struct MessageRequest: Equatable, Sendable {
 
 extension MessageContent {
     /// Whether two opening braces stand side by side. Outside of its texts, JSON without white space has none.
-    fileprivate var hasBraces: Bool {
+    var hasBraces: Bool {
         let texts = [notification].compactMap(\.self) + localizations.map(\.text)
         let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
         return shown.contains { $0.map(TemplateText.isOne) ?? false }

@@ -37,16 +37,20 @@ extension Problem {
             at: place == nil && fault.pointer == nil ? nil : JSONPointer(tokens: tokens))
     }
 
-    package init(_ fault: SendTimeFault) {
+    package init(
+        _ fault: SendTimeFault, at pointer: JSONPointer = .root / "options" / "send_at",
+        toSendNow advice: String? = nil
+    ) {
         let detail =
             switch fault {
             case .tooFarAhead:
                 "This is more than \(SendTime.aheadMax.components.seconds / 86_400) days ahead. Choose an earlier time."
-            case .longPast: "This time has passed. Leave send_at out to send the message now."
+            case .longPast: "This time has passed. \(advice ?? "Leave send_at out") to send the message now."
             case .pastEverywhere:
-                "This time has passed in every time zone. Leave send_at and device_local_time out to send it now."
+                "This time has passed in every time zone. \(advice ?? "Leave send_at and device_local_time out") to send "
+                    + "it now."
             }
-        self.init(.invalidValue, detail, at: .root / "options" / "send_at")
+        self.init(.invalidValue, detail, at: pointer)
     }
 
     package init(_ fault: CredentialFault, _ repetition: Repetition) {

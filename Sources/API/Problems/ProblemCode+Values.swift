@@ -6,7 +6,8 @@ extension ProblemCode {
         [
             missingMember, unknownMember, wrongType, invalidValue, valueTooLong, invalidFilter, invalidTemplate,
             invalidToken, kindNotAllowed, notSupported, routeNotSupported, tooManyTopics, slugTaken, keyNameTaken,
-            tooManyKeys, conflict, notARetirement, tokenReplaced, tokenMoved, messageOver, idempotencyMismatch,
+            tooManyKeys, conflict, notARetirement, tokenReplaced, tokenMoved, messageOver, messageStarted, contentSwept,
+            idempotencyMismatch,
             backlogFull, shareUsedUp, subtreeTooLarge, invalidRules,
         ])
 
@@ -165,10 +166,29 @@ extension ProblemCode {
     package static let messageOver = ProblemCode(
         "message_over", 409, "The message has ended",
         cause: """
-            a finished or cancelled message can't be paused, resumed or cancelled, and its rate can't be changed. \
+            a finished or cancelled message can't be paused, resumed, cancelled or changed; only its name can. \
             Cancelling a cancelled message and pausing a paused message are not errors.
             """,
         remedy: "none is needed: no more pushes will be sent. To send cancelled pushes, send a new message.")
+
+    package static let messageStarted = ProblemCode(
+        "message_started", 409, "The message has started",
+        cause: """
+            `send_at`, `notification` and `audience` can be changed while the message waits for its time, or is paused \
+            and its audience is not being cut yet. Its pushes may have left since.
+            """,
+        remedy: """
+            cancel the message, and send a duplicate: `POST .../duplicate` makes a paused one, which can be changed and \
+            resumed. The name and the rate can still be changed.
+            """)
+
+    package static let contentSwept = ProblemCode(
+        "content_swept", 410, "The content of the message has been deleted",
+        cause: """
+            the content of a message is deleted some time after its end (30 days by default), so that it can't be sent \
+            again.
+            """,
+        remedy: "send a new message.")
 
     package static let idempotencyMismatch = ProblemCode(
         "idempotency_mismatch", 422, "The Idempotency-Key was used for another request",

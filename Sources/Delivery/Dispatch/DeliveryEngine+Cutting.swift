@@ -20,7 +20,11 @@ extension DeliveryEngine {
         for fault in result.unreadable {
             log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
         }
-        if !result.ready.isEmpty { Task { await leave(result.ready, of: messages) } }
+        if !result.ready.isEmpty {
+            // A message that waits for its planner may still change.
+            let cut = zip(messages, result.replies).filter { $1 == .success(.cut) }.map(\.0)
+            Task { await leave(result.ready, of: cut) }
+        }
         if let app = messages.first?.cut.message.app {
             cutEnds.add(app) { await self.end(id, result, of: messages, startedAt) }
         }

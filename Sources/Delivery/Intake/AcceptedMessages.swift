@@ -1,7 +1,7 @@
 import Model
 import Synchronization
 
-/// Messages that this process accepted a moment ago, as they were compiled then. It usually leases a single message's
+/// Messages that this process cut a moment ago, as they were compiled then. It usually leases a single message's
 /// only parcel itself, and then need not read and compile the content again. Bounded in number and bytes; evicted
 /// messages are still in the database.
 ///

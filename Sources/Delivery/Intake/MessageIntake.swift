@@ -6,9 +6,36 @@ import Reactor
 import Store
 
 /// A message whose content every provider concerned could take.
-package struct CheckedMessage: Sendable {
-    package internal(set) var message: NewMessage
+struct CheckedMessage: Sendable {
+    var message: NewMessage
     let compiled: CompiledMessage
+}
+
+/// A sender's request: a message for each content, to be sent one after the other.
+package struct IntakeRequest: Sendable {
+    package var contents: [MessageContent]
+    package var audience: Audience
+    package var app: AppID
+    /// The requested hour; nil: now.
+    package var sendAt: SendHour?
+    /// The rate of each message; nil: as fast as its providers take it.
+    package var ratePerSecond: Int32?
+    package var name: String?
+    /// The name of the sender's API key.
+    package var author: String?
+    /// Whether the messages are accepted paused, and start when they are resumed.
+    package var isHeld = false
+    package var idempotency: IdempotencyClaim?
+
+    package init(
+        _ contents: [MessageContent], to audience: Audience, app: AppID, sendAt: SendHour? = nil,
+        ratePerSecond: Int32? = nil, name: String? = nil, author: String? = nil,
+        idempotency: IdempotencyClaim? = nil
+    ) {
+        (self.contents, self.audience, self.app, self.sendAt) = (contents, audience, app, sendAt)
+        (self.ratePerSecond, self.name, self.author) = (ratePerSecond, name, author)
+        self.idempotency = idempotency
+    }
 }
 
 /// Accepts messages: checks that every provider could take them, writes them durably, wakes the planner.
@@ -16,17 +43,17 @@ package struct MessageIntake: Sendable {
     /// A message that names more receivers than this is a bulk message.
     private static let transactionalMax = 100
 
-    private let backlog: BacklogCache
-    private let store: MessageStore
+    let backlog: BacklogCache
+    let store: MessageStore
     private let direct: DirectMessages
     private let reached = ReachedProviders()
     private let steps: (any StepListener)?
-    /// Called with committed messages that wait for a planner or for their time.
-    private let accepted: @Sendable ([CheckedMessage]) -> Void
+    /// Called once messages are committed that wait for a planner or for their time.
+    private let accepted: @Sendable () -> Void
 
     package init(
         store: MessageStore, backlog: BacklogBounds, direct: DirectMessages, steps: (any StepListener)?,
-        accepted: @escaping @Sendable ([CheckedMessage]) -> Void
+        accepted: @escaping @Sendable () -> Void
     ) {
         (self.store, self.direct) = (store, direct)
         self.backlog = BacklogCache(bounds: backlog)
@@ -50,28 +77,19 @@ package struct MessageIntake: Sendable {
     /// Accepts a message for each content, all or none, to be sent one after the other. They are committed when this
     /// returns `.accepted` (P1).
     ///
-    /// - Parameters:
-    ///   - sendAt: the requested hour; nil: now.
-    ///   - ratePerSecond: the rate of each message; nil: as fast as its providers take it.
-    ///   - answer: makes the bytes that a repetition of the request will get.
+    /// - Parameter answer: makes the bytes that a repetition of the request will get.
     package func accept(
-        _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: SendHour? = nil,
-        ratePerSecond: Int32? = nil, idempotency: IdempotencyClaim?,
-        answer: @Sendable ([MessageID], MessageState) -> [UInt8]
+        _ asked: IntakeRequest, answer: @Sendable ([MessageID], MessageState) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
         let now = Clocks.wallNow()
-        let sendAt = SendTime.left(of: sendAt, now: now)
-        let dueAt: WallInstant?
-        do throws(SendTimeFault) { dueAt = try SendTime.due(sendAt, now: now) } catch {
+        let request: Request
+        do throws(SendTimeFault) { request = try Request(asked, now: now) } catch {
             // The hour may have passed between the request and its repetition.
-            if let earlier = try await earlier(idempotency, app) { return earlier }
+            if let earlier = try await earlier(asked) { return earlier }
             return .refusedHour(error)
         }
-        let (urgency, count) = (self.urgency(of: audience), contents.count)
-        let request = Request(
-            contents: contents, audience: audience, app: app, urgency: urgency, sendAt: sendAt, dueAt: dueAt,
-            ratePerSecond: ratePerSecond, idempotency: idempotency)
+        let (app, urgency, count) = (asked.app, request.urgency, asked.contents.count)
         let known = backlog.take(count, of: app, urgency, now: Clocks.monotonicNow())
         let status = try await status(for: request, hasRoom: known)
         let hasRoom =
@@ -79,19 +97,27 @@ package struct MessageIntake: Sendable {
         return try await write(request, status, hasRoom: hasRoom, answer)
     }
 
-    private struct Request: Sendable {
-        let contents: [MessageContent]
-        let audience: Audience
-        let app: AppID
+    /// A request with what follows from it and from the time.
+    struct Request: Sendable {
+        let asked: IntakeRequest
         let urgency: MessageUrgency
+        /// The hour that still applies.
         let sendAt: SendHour?
         let dueAt: WallInstant?
-        let ratePerSecond: Int32?
-        let idempotency: IdempotencyClaim?
 
-        var state: MessageState { dueAt == nil ? .accepted : .scheduled }
+        init(_ asked: IntakeRequest, now: WallInstant) throws(SendTimeFault) {
+            self.asked = asked
+            urgency = MessageIntake.urgency(of: asked.audience)
+            sendAt = SendTime.left(of: asked.sendAt, now: now)
+            dueAt = try SendTime.due(sendAt, now: now)
+        }
+
+        var state: MessageState { asked.isHeld ? .paused : dueAt == nil ? .accepted : .scheduled }
         /// It may be cut when it is accepted (`CutMessage`).
-        var isDirect: Bool { contents.count == 1 && urgency == .transactional && sendAt == nil && ratePerSecond == nil }
+        var isDirect: Bool {
+            asked.contents.count == 1 && urgency == .transactional && sendAt == nil && asked.ratePerSecond == nil
+                && !asked.isHeld
+        }
     }
 
     private struct KnownStatus {
@@ -107,12 +133,13 @@ package struct MessageIntake: Sendable {
     /// - Parameter hasRoom: nil: the unfinished messages have to be counted.
     private func status(for request: Request, hasRoom: Bool?) async throws(StoreFault) -> KnownStatus {
         let now = Clocks.monotonicNow()
-        if request.isDirect, hasRoom == true, let providers = reached.providers(of: request.app, now: now) {
+        if request.isDirect, hasRoom == true, let providers = reached.providers(of: request.asked.app, now: now) {
             return KnownStatus(openMessages: 0, providers: providers, isRemembered: true)
         }
         let status = try await store.status(
-            of: request.app, request.urgency, countingTo: hasRoom == nil ? backlog.bounds.max(request.urgency) : 0)
-        reached.note(status.providers, of: request.app, now: now)
+            of: request.asked.app, request.urgency, countingTo: hasRoom == nil ? backlog.bounds.max(request.urgency) : 0
+        )
+        reached.note(status.providers, of: request.asked.app, now: now)
         return KnownStatus(openMessages: status.openMessages, providers: status.providers, isRemembered: false)
     }
 
@@ -131,22 +158,22 @@ package struct MessageIntake: Sendable {
                 }
                 // The first request may have been accepted while the app reached fewer providers. Its repetition gets
                 // the first answer (P10).
-                if let earlier = try await earlier(request.idempotency, request.app) { return earlier }
+                if let earlier = try await earlier(request.asked) { return earlier }
                 return .refused(error.fault, error.place)
             }
             let ids = messages.map(\.message.id)
-            messages[0].message.idempotency = request.idempotency.map {
+            messages[0].message.idempotency = request.asked.idempotency.map {
                 IdempotentAnswer(claim: $0, answer: answer(ids, request.state))
             }
             guard hasRoom else {
                 // A repetition adds nothing to the backlog. The query runs only here, so that a request with room saves
                 // it.
-                return try await earlier(request.idempotency, request.app) ?? .backlogFull(request.urgency)
+                return try await earlier(request.asked) ?? .backlogFull(request.urgency)
             }
             if request.isDirect, let cut = CutMessage(messages[0].message, checkedFor: status.providers) {
                 switch try await send(cut, messages[0]) {
                 case .reaches(let providers)?:
-                    reached.note(providers, of: request.app, now: Clocks.monotonicNow())
+                    reached.note(providers, of: request.asked.app, now: Clocks.monotonicNow())
                     status = KnownStatus(openMessages: 0, providers: providers, isRemembered: false)
                     continue
                 case .replayed(let bytes)?: return .replayed(bytes)
@@ -158,7 +185,7 @@ package struct MessageIntake: Sendable {
             let outcome = try await store.accept(messages.map(\.message))
             if outcome == .accepted {
                 steps?.reached(.messageCommitted)
-                accepted(messages)
+                accepted()
             }
             return reply(to: outcome, ids: ids, request.state)
         }
@@ -172,7 +199,7 @@ package struct MessageIntake: Sendable {
         let direct = DirectMessage(cut: cut, compiled: message.compiled)
         switch await self.direct.accept(direct) {
         case .success(.planned):
-            accepted([message])
+            accepted()
             return .planned
         case .success(let reply): return reply
         case .failure(.contended): return nil
@@ -181,9 +208,9 @@ package struct MessageIntake: Sendable {
     }
 
     /// Returns the answer to the first request with this key; nil: there was none.
-    private func earlier(_ claim: IdempotencyClaim?, _ app: AppID) async throws(StoreFault) -> Reply? {
-        guard let claim else { return nil }
-        return try await store.earlier(claim, app: app).map { reply(to: $0, ids: [], .accepted) }
+    private func earlier(_ asked: IntakeRequest) async throws(StoreFault) -> Reply? {
+        guard let claim = asked.idempotency else { return nil }
+        return try await store.earlier(claim, app: asked.app).map { reply(to: $0, ids: [], .accepted) }
     }
 
     private func reply(to outcome: AcceptReply, ids: [MessageID], _ state: MessageState) -> Reply {
@@ -194,17 +221,21 @@ package struct MessageIntake: Sendable {
         }
     }
 
-    private struct FaultyContent: Error {
+    struct FaultyContent: Error {
         let fault: ContentFault
         let place: Int
     }
 
-    private func messages(_ request: Request, reached: [Provider]) throws(FaultyContent) -> [CheckedMessage] {
+    /// - Parameter revised: the id of the message that becomes the request's only one; nil: they are new.
+    func messages(
+        _ request: Request, reached: [Provider], revised: MessageID? = nil
+    ) throws(FaultyContent) -> [CheckedMessage] {
         var messages: [CheckedMessage] = []
         var first: CompiledMessage?
-        for (place, content) in request.contents.enumerated() {
-            let asked = request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
-            let id = Self.newID(request.sendAt, request.dueAt)
+        for (place, content) in request.asked.contents.enumerated() {
+            let asked =
+                request.asked.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
+            let id = revised ?? Self.newID(request.sendAt, request.dueAt)
             let compiled = CompiledMessage(content, message: id, for: asked, besides: first)
             first = first ?? compiled
             do throws(ContentFault) { try compiled.check(asked: asked) } catch {
@@ -230,19 +261,21 @@ package struct MessageIntake: Sendable {
     private func message(
         _ content: MessageContent, _ id: MessageID, kind: TokenKind, _ request: Request
     ) -> NewMessage {
+        let asked = request.asked
         var message = NewMessage(
-            id: id, app: request.app, format: StoredContent.format, urgency: request.urgency,
-            kind: request.audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
-            lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: request.audience,
+            id: id, app: asked.app, format: StoredContent.format, urgency: request.urgency,
+            kind: asked.audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
+            lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: asked.audience,
             readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
             isDryRun: content.options.isDryRun, dueAt: request.dueAt, localSending: Self.local(request.sendAt))
         message.ignoredLimits = content.options.ignored
-        message.ratePerSecond = request.ratePerSecond
+        message.ratePerSecond = asked.ratePerSecond
+        (message.name, message.author, message.isHeld) = (asked.name, asked.author, asked.isHeld)
         return message
     }
 
-    private func urgency(of audience: Audience) -> MessageUrgency {
+    static func urgency(of audience: Audience) -> MessageUrgency {
         guard let count = audience.namedCount else { return .bulk }
-        return count <= Self.transactionalMax ? .transactional : .bulk
+        return count <= transactionalMax ? .transactional : .bulk
     }
 }

@@ -48,6 +48,7 @@ package struct MessageAccount: Equatable, Sendable {
     package let providers: [ProviderAccount]
     /// The requested form; nil if its push type is unknown here.
     package var form: MessageForm?
+    package var label = MessageLabel()
     /// The requested send time; nil: sent at once.
     package let sendAt: WallInstant?
     /// The requested hour of each device's local time. `sendAt` is then when the first time zone reaches it, and

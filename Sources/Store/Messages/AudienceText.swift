@@ -7,6 +7,9 @@ import Model
 /// An audience in the form that its message stores: JSON, names sorted by their bytes and each once. So planning can go
 /// on from a position, and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
+    /// The longest text from which a list reads an audience: it has room for a name, and not for thousands.
+    static let shortBytesMax = 600
+
     static func encode(_ audience: Audience) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
         writer.beginObject()
@@ -74,6 +77,15 @@ enum AudienceText {
         guard let values = stored["providers"], values.array != nil else { return Audience(selection) }
         let providers: [Provider]? = all(values, number)
         return providers.map { Audience(selection, providers: $0) }
+    }
+
+    /// Returns the audience as it was asked for, with its kind. nil if `encode` and `summary` did not write the bytes.
+    static func decode(_ bytes: [UInt8], asked summary: JSONText) -> Audience? {
+        guard var audience = decode(bytes),
+            let summary = (try? JSONReader.read(summary.bytes, limits: .trusted))?.object
+        else { return nil }
+        audience.kind = summary["kind"]?.string.flatMap(TokenKind.init(name:))
+        return audience
     }
 
     private static func selection(_ stored: JSONObject) -> Audience.Selection? {
@@ -169,6 +181,9 @@ extension JSONWriter {
 }
 
 extension Audience {
+    /// The audience without names and tokens, as an object. It is what a message shows once its content is deleted.
+    package var summary: JSONText { JSONText(bytes: AudienceText.summary(of: self)) }
+
     /// Tokens that may belong to no registration.
     var inlineTargets: [InlineTarget] { if case .tokens(let targets) = selection { targets } else { [] } }
 

@@ -123,6 +123,8 @@ struct CutGroup: Sendable {
             $0.boolArray("are_planned", written.map { replies[$0] == .planned })
             $0.bytesArray("contents", new.map(\.content))
             $0.bytesArray("audiences", new.map { AudienceText.encode($0.audience) })
+            $0.textArray("names", new.map(\.name))
+            $0.textArray("authors", new.map(\.author))
         }
     }
 

@@ -12,7 +12,7 @@ package struct CutMessage: Equatable, Sendable {
     /// receivers.
     package init?(_ message: NewMessage, checkedFor: [Provider]? = nil) {
         guard message.urgency == .transactional, message.audience.namedCount != nil, message.dueAt == nil,
-            message.localSending == nil, message.ratePerSecond == nil
+            message.localSending == nil, message.ratePerSecond == nil, !message.isHeld
         else { return nil }
         (self.message, self.checkedFor) = (message, checkedFor)
     }

@@ -19,7 +19,8 @@ enum ControlSQL {
     }
 
     /// Drops a cancelled message's due time. A planner has locked the row before us, or finds none. The statement comes
-    /// first, because planners lock rows in this order too.
+    /// first, because planners lock rows in this order too. It comes again once the message is locked: a revision may
+    /// have made the row meanwhile.
     static let unschedule = Statement(
         "message_unschedule",
         """
@@ -59,6 +60,27 @@ enum ControlSQL {
         """
         SELECT FROM schedules s JOIN messages m ON m.id = s.message_id
         WHERE s.message_id = :message AND m.app_id = :app FOR UPDATE OF s
+        """)
+
+    /// Locks the message, so that the next statements see what a revision has committed.
+    static let lock = Statement(
+        "message_lock", "SELECT FROM messages WHERE app_id = :app AND id = :message FOR NO KEY UPDATE")
+
+    /// Starts a message that was held: at its due time if that is ahead, or else now. `expires_at` counts from there.
+    static let start = Statement(
+        "message_start",
+        """
+        WITH held AS (
+            UPDATE schedules SET due_at = greatest(m.due_at, clock.now)
+            FROM messages m CROSS JOIN (SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
+            WHERE schedules.message_id = :message AND m.id = :message AND m.app_id = :app
+                AND m.state = \(MessageState.paused.sql) AND schedules.due_at IS NULL
+            RETURNING schedules.message_id, schedules.due_at, clock.now
+        )
+        UPDATE messages m SET due_at = held.due_at, hour_set_at = held.now,
+            expires_at = CASE WHEN m.local_hour IS NOT NULL THEN m.expires_at
+                ELSE held.due_at + (m.expires_at - coalesce(m.due_at, m.hour_set_at, m.accepted_at)) END
+        FROM held WHERE m.id = held.message_id
         """)
 
     static let resume = Statement(

@@ -22,6 +22,8 @@ extension MessageStore {
         guard let state = state.flatMap(MessageState.init) else { return .noSuchMessage }
         guard control.allows(state) else { return .over(state) }
         notifier.notify(.stops)
+        // A held message may be due at once.
+        if control == .resume { notifier.notify(.schedule) }
         return .done
     }
 
@@ -61,9 +63,17 @@ extension ControlRequest {
             }
         }
         switch self {
-        case .cancel: return [named(ControlSQL.unschedule), named(ControlSQL.cancel), timed(ControlSQL.stop)]
+        case .cancel:
+            return [
+                named(ControlSQL.unschedule), named(ControlSQL.lock), named(ControlSQL.unschedule),
+                named(ControlSQL.cancel), timed(ControlSQL.stop),
+            ]
         case .pause: return [named(ControlSQL.pause), timed(ControlSQL.stop)]
-        case .resume: return [named(ControlSQL.holdSchedule), timed(ControlSQL.resume), named(ControlSQL.goOn)]
+        case .resume:
+            return [
+                named(ControlSQL.holdSchedule), named(ControlSQL.lock), timed(ControlSQL.start),
+                timed(ControlSQL.resume), named(ControlSQL.goOn),
+            ]
         case .rate(let perSecond):
             let change = Query(RateSQL.change) {
                 $0.message(id, of: app)

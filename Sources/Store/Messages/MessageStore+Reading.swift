@@ -1,4 +1,5 @@
 import Basis
+import Content
 import Model
 import Postgres
 
@@ -83,11 +84,22 @@ extension MessageAccount {
         let form = pushType.map { MessageForm(pushType: $0, isDryRun: isDryRun, asked: asked) }
         let localHour = try row.instantOrNil().map(LocalHour.init(inUTC:))
         let (sendAt, ratePerSecond) = (try row.instantOrNil(), try row.int32OrNil())
+        let label = try MessageLabel(&row, asked: asked)
         self.init(
             id: id, state: state, acceptedAt: acceptedAt, expiresAt: expiresAt, finishedAt: finishedAt,
             audience: audience, outcomes: outcomes, pending: pending, reasons: isWhole ? try .init(totals: &row) : [],
             providers: isWhole ? try .init(parts: &row) : [], form: form, sendAt: sendAt, localHour: localHour,
             ratePerSecond: ratePerSecond)
+        self.label = label
+    }
+}
+
+extension MessageLabel {
+    /// Reads the last columns of `MessageSQL.columns`.
+    fileprivate init(_ row: inout Row, asked: JSONText) throws(PostgresError) {
+        self.init(name: try row.textOrNil(), author: try row.textOrNil())
+        texts = try row.bytesOrNil().map { StoredContent.excerpt($0).map { [$0] } ?? [] }
+        audience = try row.bytesOrNil().flatMap { AudienceText.decode($0, asked: asked) }
     }
 }
 
@@ -98,7 +110,7 @@ extension [TerminalTotal] {
         self = []
         for place in states.indices {
             guard let state = TerminalState(rawValue: states[place]) else {
-                throw .unexpectedShape(statement: MessageSQL.account.name, column: 20)
+                throw .unexpectedShape(statement: MessageSQL.account.name, column: 24)
             }
             append(
                 TerminalTotal(

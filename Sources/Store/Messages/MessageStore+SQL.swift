@@ -1,28 +1,34 @@
+import Content
 import Model
 import Postgres
 
 /// Messages: accepting and reading them.
 enum MessageSQL {
-    // A scheduled message, which has a due time, has no plan, and its horizon is read when it is due.
+    // A scheduled message, which has a due time, has no plan, and its horizon is read when it is due. Neither has one that
+    // is held: it starts when it is resumed, at its due time at the earliest.
+    private static let startsNow = ":due_at IS NULL AND NOT :is_held"
+
     private static func writing(from source: String) -> String {
         """
         written AS (
             INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
-                expires_at, reads_locale, has_inline, push_type, is_dry_run, audience_summary, due_at,
+                expires_at, reads_locale, has_inline, push_type, is_dry_run, audience_summary, due_at, name, author,
                 state)
             SELECT :message, :app, :format, :priority, :kind, :badge_change, :badge_value,
-                CASE WHEN :due_at IS NULL THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
+                CASE WHEN \(startsNow) THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
                 coalesce(:due_at, clock.now) + :lifetime_us * interval '1 microsecond', :reads_locale, :has_inline,
-                :push_type, :is_dry_run, :summary, :due_at,
-                CASE WHEN :due_at IS NULL THEN \(MessageState.accepted.sql) ELSE \(MessageState.scheduled.sql) END
+                :push_type, :is_dry_run, :summary, :due_at, :name, :author,
+                CASE WHEN :is_held THEN \(MessageState.paused.sql)
+                    WHEN :due_at IS NULL THEN \(MessageState.accepted.sql) ELSE \(MessageState.scheduled.sql) END
             FROM \(source)(SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
             INSERT INTO plans (message_id, app_id, format, priority, after_message)
-            SELECT id, :app, :format, :priority, :after FROM written WHERE :due_at IS NULL
+            SELECT id, :app, :format, :priority, :after FROM written WHERE \(startsNow)
         ), schedule AS (
             INSERT INTO schedules (message_id, priority, after_message, due_at)
-            SELECT id, :priority, :after, :due_at FROM written WHERE :due_at IS NOT NULL
+            SELECT id, :priority, :after, CASE WHEN NOT :is_held THEN :due_at END
+            FROM written WHERE NOT (\(startsNow))
         ), content AS (
             INSERT INTO message_contents (message_id, content, audience) SELECT id, :content, :audience FROM written
         )
@@ -108,7 +114,11 @@ enum MessageSQL {
     private static let columns = """
         m.id, m.state, m.accepted_at, m.expires_at, m.finished_at, m.audience, coalesce(p.pending, 0),
             \(each(ended) { "m.\($0) + coalesce(p.\($0), 0)" }), m.push_type, m.is_dry_run, m.audience_summary,
-            m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second
+            m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second, m.name, m.author,
+            (SELECT substring(content FROM 1 FOR \(StoredContent.excerptBytes)) FROM message_contents c
+                WHERE c.message_id = m.id),
+            (SELECT CASE WHEN octet_length(audience) <= \(AudienceText.shortBytesMax) THEN audience END
+                FROM message_contents c WHERE c.message_id = m.id)
         """
 
     /// The same, and what only a query of one message returns. They need `openParcels` and `byProvider`.

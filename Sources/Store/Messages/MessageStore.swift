@@ -46,7 +46,7 @@ package struct MessageStore: Sendable {
             return try claim.reply(in: answers[1])
         }
         if let earlier { return AcceptReply(earlier) }
-        notifier.notify(message.dueAt == nil ? .plan : .schedule)
+        if !message.isHeld { notifier.notify(message.dueAt == nil ? .plan : .schedule) }
         return .accepted
     }
 
@@ -77,6 +77,9 @@ extension Query {
         parameters.textBytes("summary", AudienceText.summary(of: message.audience))
         parameters.uuid("after", after?.value)
         parameters.instant("due_at", message.dueAt)
+        parameters.bool("is_held", message.isHeld)
+        parameters.text("name", message.name)
+        parameters.text("author", message.author)
         if let once = message.idempotency {
             parameters.text("operation", once.claim.operation)
             parameters.text("key", once.claim.key)
@@ -123,6 +126,12 @@ package struct NewMessage: Equatable, Sendable {
     /// The app's limits that the message ignores.
     package var ignoredLimits: AppLimits = []
     package var origin = MessageOrigin.sender
+    /// The name that its sender gave it.
+    package var name: String?
+    /// The name of the API key that sent it.
+    package var author: String?
+    /// Whether it is accepted paused, and its audience is not cut before it is resumed.
+    package var isHeld = false
     package var idempotency: IdempotentAnswer?
 
     package init(

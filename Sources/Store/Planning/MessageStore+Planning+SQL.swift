@@ -111,16 +111,17 @@ enum PlanSQL {
             AND (after_message IS NULL OR (\(isFollowable)))
         """
 
-    /// Whether the predecessor of a row of `plans` is planned, and none of its parcels is awaited.
+    /// Whether the predecessor of a row of `plans` has started and is planned, and none of its parcels is awaited.
     static let isFollowable = """
         (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
+            AND (SELECT before.message_id FROM schedules before WHERE before.message_id = plans.after_message) IS NULL
             AND NOT EXISTS (
                 SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))
         """
 
     private static let rotation = """
         SELECT turn.message_id, m.app_id, m.priority, turn.planned_through, turn.slices, m.format, m.kind, m.horizon,
-            m.push_type, m.expires_at, coalesce(m.due_at, m.accepted_at), m.accepted_at,
+            m.push_type, m.expires_at, coalesce(m.due_at, m.accepted_at), coalesce(m.hour_set_at, m.accepted_at),
             m.local_hour AT TIME ZONE 'UTC', m.late_at_once, c.audience
         FROM turn JOIN messages m ON m.id = turn.message_id
         LEFT JOIN message_contents c ON c.message_id = turn.message_id

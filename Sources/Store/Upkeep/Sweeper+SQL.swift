@@ -37,13 +37,19 @@ enum HousekeepingSQL {
             * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
         """
 
+    // Whether the message is old by its due time too. Its id has an earlier time if it was re-dated, or resumed late.
+    private static let isOldByDueTime = """
+        (m.hour_set_at IS NULL
+            OR coalesce(m.due_at, m.hour_set_at) < coalesce(:now, now()) - :age_us * interval '1 microsecond')
+        """
+
     /// Removes the contents of messages that are over.
     static let sweepContents = Statement(
         "sweep_contents",
         """
         DELETE FROM message_contents WHERE message_id = ANY (ARRAY(
             SELECT c.message_id FROM message_contents c JOIN messages m ON m.id = c.message_id
-            WHERE c.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql)
+            WHERE c.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql) AND \(isOldByDueTime)
             ORDER BY c.message_id LIMIT :limit))
         """)
 
@@ -98,7 +104,7 @@ enum HousekeepingSQL {
         """
         DELETE FROM inline_targets WHERE id = ANY (ARRAY(
             SELECT t.id FROM inline_targets t JOIN messages m ON m.id = t.message_id
-            WHERE t.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql)
+            WHERE t.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql) AND \(isOldByDueTime)
             ORDER BY t.message_id LIMIT :limit))
         """)
 
