@@ -200,6 +200,7 @@ struct QueryPlanTests {
                 1, urgency: .transactional, badge: .increment, readsLocale: true, idempotency: answer))
         try await world.send(world.newMessage(2, urgency: .transactional, audience: .installations(["i1", "x"])))
         try await reach(world)
+        try await revise(world)
         _ = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn)
         let parcel = try #require(try await world.lease())
         _ = try await world.lease(scope: .urgent)
@@ -221,6 +222,22 @@ struct QueryPlanTests {
         _ = try await world.stores.messages.contents([StoreWorld.message(1)])
         _ = try await world.stores.messages.status(of: world.app, .bulk, countingTo: 10)
         _ = try await world.stores.credentials.countSenders(to: "bells", with: StoreWorld.ann, now: dawn)
+    }
+
+    /// Changes a message that is held, and starts it.
+    private func revise(_ world: StoreWorld) async throws {
+        var message = world.newMessage(40)
+        message.isHeld = true
+        #expect(try await world.stores.messages.accept([message], now: dawn) == .accepted)
+        let held = message
+        let reply = try await world.stores.messages.revise(held.id, of: world.app, beforeStart: true, now: dawn) {
+            _ -> Result<MessageRevision, StoreFault> in
+            var revision = MessageRevision()
+            (revision.rewritten, revision.isRedated, revision.name) = (held, true, .set("Noon"))
+            return .success(revision)
+        }
+        guard case .revised = reply else { return #expect(Bool(false), "\(reply)") }
+        #expect(try await world.stores.messages.control(.resume, app: world.app, id: held.id, now: dawn) == .done)
     }
 
     private func deliverTogether(_ world: StoreWorld) async throws {
