@@ -27,6 +27,9 @@ package enum ProblemText {
             "No installation with this name is registered in this app. carillon devices register registers one.",
         .unknownMessage: "This app has no message with this id. carillon messages list lists its messages.",
         .unknownCredential: "This app has no credential with this id. carillon credentials list lists its credentials.",
+        .messageStarted:
+            "The message has started. carillon messages cancel stops it, carillon messages duplicate makes a copy to "
+            + "correct.",
         .unknownKey: "No key has this id. carillon keys list lists the keys.",
     ]
 }
