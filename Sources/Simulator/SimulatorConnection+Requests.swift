@@ -1,4 +1,5 @@
 import HTTP2
+import Reactor
 
 // Passing each request to the stand-in's own endpoints or to the provider's session.
 extension SimulatorConnection {
