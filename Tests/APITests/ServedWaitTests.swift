@@ -14,14 +14,16 @@ private struct WaitingWorld: Sendable {
     let world: GatewayWorld
     let app: AppID
     let credential: CredentialID
-    private let path = "/v1/apps/tower"
+    private static let path = "/v1/apps/tower"
 
     init(_ world: GatewayWorld) async throws {
+        self.world = world
         self.world = world
         try await world.makeApp()
         app = AppID(Int64(try await world.pool.number("SELECT id FROM apps")))
         for number in 1...2 {
-            try await world.expect(201, "PUT", "\(path)/devices/phone-\(number)", GatewayWorld.registration(number))
+            try await world.expect(
+                201, "PUT", "\(Self.path)/devices/phone-\(number)", GatewayWorld.registration(number))
         }
         credential = try await world.stores.credentials.nextIDs(1)[0]
         let key = NewCredential(
@@ -34,21 +36,21 @@ private struct WaitingWorld: Sendable {
     func send(_ options: String = "", planned: Bool = true, more: String = "") async throws -> String {
         let body =
             #"{"audience": {"all": true}, "notification": {"body": "Noon"}, "options": {\#(options)}\#(more)}"#
-        let reply = try await world.expect(202, "POST", path + "/messages", body)
+        let reply = try await world.expect(202, "POST", Self.path + "/messages", body)
         if planned {
             _ = try await world.stores.messages.plan(
                 idsMax: 100, parcelMembersMax: 100, knownFormats: StoredContent.knownFormats)
         }
-        let ids = try reply.member("messages")?.array ?? [try #require(try reply.member("id"))]
-        return try #require(ids.last?.string)
+        let (id, ids) = (try reply.member("id"), try reply.member("messages")?.array)
+        return try #require((ids?.last ?? id)?.string)
     }
 
     func control(_ name: String, _ message: String) async throws {
-        try await world.expect(200, "POST", "\(path)/messages/\(message)/\(name)")
+        try await world.expect(200, "POST", "\(Self.path)/messages/\(message)/\(name)")
     }
 
     func waiting(_ message: String) async throws -> [JSONObject] {
-        let progress = try await world.expect(200, "GET", "\(path)/messages/\(message)").member("progress")
+        let progress = try await world.expect(200, "GET", "\(Self.path)/messages/\(message)").member("progress")
         return try #require(progress?.object?["waiting"]?.array).compactMap(\.object)
     }
 
