@@ -119,7 +119,7 @@ package struct GatewayProgram: Sendable {
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
-                .init(service: DatabaseWatchService(watch: resources.watch, pool: resources.pool)),
+                .init(service: ImpairmentWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
                 .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),
                 .init(service: CertificateReload(files: ListenerFiles(settings), identity: identity, log: log)),
@@ -167,7 +167,7 @@ package struct GatewayProgram: Sendable {
 
     private static let probeDeadline: Duration = .seconds(2)
 
-    private static func readiness(of pool: PostgresPool, _ watch: DatabaseWatch) async -> API.Readiness {
+    private static func readiness(of pool: PostgresPool, _ watch: ImpairmentWatch) async -> API.Readiness {
         do {
             if try await DatabaseProbe.isReadOnly(pool, deadline: probeDeadline) { watch.failed(.readOnly) }
             return watch.condition.map { .databaseImpaired($0) } ?? .ready

@@ -20,7 +20,7 @@ struct GatewayResources: Sendable {
     /// The file of the admin key, if the data folder holds it: the start prints the path for newcomers.
     let adminKeyFile: String?
     let privateServer: PrivateServer?
-    let watch: DatabaseWatch
+    let watch: ImpairmentWatch
     let migrationsApplied: [String]
 
     /// Starts or adopts the private PostgreSQL if no other is named, and brings the schema up to this program's.
@@ -38,7 +38,7 @@ struct GatewayResources: Sendable {
             throw StartFault("CARILLON_DATABASE_URL can't be used: \(DatabaseErrorText.of(error))")
         }
         let masterKey = try KeyFiles.masterKey(at: keyFile)
-        let watch = DatabaseWatch(log: log)
+        let watch = ImpairmentWatch(log: log)
         let pool = PostgresPool(database, loop: loop, impaired: watch.failed)
         let applied = try await migrate(pool, .named(database), log)
         return GatewayResources(
@@ -55,7 +55,7 @@ struct GatewayResources: Sendable {
         do { database = try await server.start() } catch { throw StartFault(error.description) }
         do {
             let folder = settings.dataFolder
-            let watch = DatabaseWatch(log: log)
+            let watch = ImpairmentWatch(log: log)
             let pool = PostgresPool(database, loop: loop, impaired: watch.failed)
             let applied = try await migrate(pool, .folder(folder), log)
             let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"

@@ -37,13 +37,13 @@ package final class DatabaseWatch: Sendable {
 }
 
 extension DatabaseStatus.Failure {
-    /// nil: the caller gave up, and the database did not fail.
+    /// nil: the caller gave up, and the database did not fail, or its condition is reported once by another part.
     fileprivate init?(_ fault: StoreFault) {
         switch fault {
         case .unavailable, .commitUnknown: self = .connection
         case .contended: self = .delay
         case .conflict, .invalid, .unknownApp, .damaged: self = .refusal
-        case .cancelled: return nil
+        case .impaired, .cancelled: return nil
         }
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 
 /// Keeps the condition of the database: the pools report what fails, and a probe finds the end. Each condition is
 /// logged once when it begins and once when it ends.
-final class DatabaseWatch: Sendable {
+final class ImpairmentWatch: Sendable {
     /// A probe takes little of the server's time, and runs only while there is a condition.
     private static let probesApart: Duration = .seconds(2)
 
@@ -57,9 +57,9 @@ final class DatabaseWatch: Sendable {
     }
 }
 
-struct DatabaseWatchService: NamedService {
-    let description = "database watch"
-    let watch: DatabaseWatch
+struct ImpairmentWatchService: NamedService {
+    let description = "impairment watch"
+    let watch: ImpairmentWatch
     let pool: PostgresPool
 
     func run() async throws { await cancelWhenGracefulShutdown { await watch.run(on: pool) } }
