@@ -15,7 +15,7 @@ struct GatewayKeyTests {
 
     @Test("comes from --key-file, CARILLON_KEY, CARILLON_ADMIN_KEY and the data folder, in this order")
     func order() throws {
-        try withDataFolder { folder in
+        try withDataFolder { folder throws in
             var environment = ["CARILLON_DATA_DIR": folder]
             #expect(try GatewayKey.read(file: nil, environment: environment) == "key-of-the-folder")
             environment["CARILLON_ADMIN_KEY"] = "key-of-the-operator"
@@ -28,7 +28,7 @@ struct GatewayKeyTests {
 
     @Test("comes from the next place if a variable is empty")
     func emptyVariables() throws {
-        try withDataFolder { folder in
+        try withDataFolder { folder throws in
             let environment = ["CARILLON_DATA_DIR": folder, "CARILLON_KEY": "", "CARILLON_ADMIN_KEY": ""]
             #expect(try GatewayKey.read(file: nil, environment: environment) == "key-of-the-folder")
         }
