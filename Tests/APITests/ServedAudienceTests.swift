@@ -1,3 +1,4 @@
+import API
 import Basis
 import Calendar
 import Model

@@ -18,7 +18,6 @@ private struct WaitingWorld: Sendable {
 
     init(_ world: GatewayWorld) async throws {
         self.world = world
-        self.world = world
         try await world.makeApp()
         app = AppID(Int64(try await world.pool.number("SELECT id FROM apps")))
         for number in 1...2 {
@@ -119,7 +118,7 @@ private struct Situation: Sendable, CustomTestStringConvertible {
             return message
         },
         Situation("no credential", "credential") { world in
-            #expect(try await world.world.stores.credentials.retire(world.credential, app: world.app))
+            #expect(try await world.world.stores.credentials.retire([world.credential], app: world.app))
             return try await world.send()
         },
         Situation("a refused credential", "credential_refused", reason: "InvalidProviderToken") { world in
