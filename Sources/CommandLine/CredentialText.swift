@@ -7,7 +7,7 @@ import Reactor
 package enum CredentialText {
     /// The body of a request that concerns the credentials of both environments.
     static let bothEnvironments: JSONValue = ["environment": "both"]
-    /// As much as people compare. Apple's and Google's pages show the whole one.
+    /// People compare as much. Apple's and Google's pages show the whole one.
     private static let fingerprintCharacters = 16
 
     static func writeTable(_ credentials: [JSONValue]) {

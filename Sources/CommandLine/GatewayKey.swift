@@ -6,7 +6,7 @@ package enum GatewayKey {
     private static let serviceFile = "/var/lib/carillon/admin-key"
 
     /// Returns the key from the first of these places: the named file, CARILLON_KEY, the gateway's own setting
-    /// CARILLON_ADMIN_KEY, the file that a gateway with a private PostgreSQL makes, the packaged service's file.
+    /// CARILLON_ADMIN_KEY, the data folder. Without a setting for the folder, it is `data` or the packaged service's.
     ///
     /// - Parameter path: the file of --key-file; nil: the option was not given.
     package static func read(file path: String?, environment: [String: String]) throws(CommandFault) -> String {

@@ -69,7 +69,7 @@ package struct DatabaseStatus: Sendable {
     package mutating func connected(_ now: MonotonicInstant) -> News? {
         guard case .lost(let since, _) = reachability else { return nil }
         reachability = .reached
-        series = [:]
+        series.removeAll()
         return .back(after: now - since)
     }
 

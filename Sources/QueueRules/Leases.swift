@@ -192,7 +192,7 @@ package struct Settlement: Equatable, Sendable {
         (self.takenBack, self.complaint) = (takenBack, complaint)
     }
 
-    /// What the provider said behind a reason; nil: nothing.
+    /// The provider's complaint behind a reason; nil: there is none.
     package func detail(of status: TerminalStatus) -> String? {
         complaint.flatMap { $0.terminalStatus == status ? $0.text : nil }
     }

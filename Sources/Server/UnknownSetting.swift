@@ -14,7 +14,7 @@ package struct UnknownSetting: Equatable, Sendable {
         nearest = near.flatMap { $0.changes <= max(Self.changesMin, Self.variableLength(name) / 3) ? $0.name : nil }
     }
 
-    /// What is wrong with a member of the settings file.
+    /// The sentence about a member of the settings file.
     var complaint: String {
         "\"\(name)\" is not a setting; \(nearest.map { "did you mean \"\($0)\"? " } ?? "")see carillon settings"
     }

@@ -55,7 +55,7 @@ struct AudienceLineTests {
         #expect(AudienceLine.text(ofSummary: audience.summary) == text)
     }
 
-    @Test("is short, however long its parts are")
+    @Test("stays short, however long its parts are")
     func short() {
         let long = String(repeating: "x", count: 2_000)
         let tags = (0..<32).map { "tag-\($0)" }

@@ -308,7 +308,7 @@ struct ServedDuplicateTests {
         }
     }
 
-    @Test("returns the first answer when its request is repeated, and is another message for another one")
+    @Test("returns the first answer to a repeated request, and makes another message for another one")
     func idempotent() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
