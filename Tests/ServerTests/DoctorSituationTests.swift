@@ -24,7 +24,7 @@ struct DoctorSituationTests {
     func unusable(reason: UnavailableReason, cause: String, remedy: String) throws {
         let finding = DoctorRules.unusable(reason, .unavailable(reason), at: try Self.place())
         #expect(finding.level == .bad && finding.subject == "database")
-        #expect(finding.text.hasPrefix("the database postgresql://carillon@db.example.com/garden can't be used: "))
+        #expect(finding.text.hasPrefix("the database postgresql://carillon@db.example.com:5432/garden can't be used: "))
         #expect(finding.text.contains(cause) && finding.remedy?.contains(remedy) == true, "\(finding)")
         #expect(!finding.text.contains("pass-of-a-test"))
     }
