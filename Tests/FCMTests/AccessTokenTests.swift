@@ -72,7 +72,7 @@ struct TokenAnswerTests {
                 "invalid_client: iat timeframe", .credential
             ),
             (
-                400, #"{"error":"invalid_grant","error_description":"bad eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}"#,
+                400, #"{"error":"invalid_grant","error_description":"bad eyJhbGciOiJub25lIiwia2lkIjoiMTIzNDU2In0"}"#,
                 "invalid_grant", .credential
             ),
             (401, #"{"error":"unauthorized_client"}"#, "unauthorized_client", .credential),

@@ -51,9 +51,11 @@ struct CampaignCommandTests {
         #expect(gateway.changes.last?.body == ["name": "Again", "audience": ["tags": ["any": ["news"]]]])
     }
 
-    @Test("cancels the newest message that has not ended")
+    @Test("cancels the unfinished message that was accepted last, wherever its id puts it in the list")
     func last() async throws {
-        let list = [("c", "cancelled"), ("b", "sending"), ("a", "sending")].map { Self.account($0, $1) }
+        let list = [("c", "cancelled", 3), ("a", "scheduled", 1), ("b", "sending", 2)].map {
+            Self.account($0, $1, #","accepted_at":"2026-12-01T12:00:0\#($2)Z""#)
+        }
         let gateway = CannedGateway([
             "GET \(Self.messages)": [#"{"items":[\#(list.joined(separator: ","))],"next":null}"#],
             "GET \(Self.messages)/b": [Self.account("b", "sending")],

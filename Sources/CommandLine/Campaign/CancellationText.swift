@@ -22,23 +22,22 @@ package struct CancellationText {
 }
 
 extension GatewayClient {
-    /// Unfinished messages are among the newest ones, so the search ends after so many.
+    /// An app has few unfinished messages: its backlog of broadcasts ends at a thousand by default.
     private static let searchedMax = 1_000
-    private static let searchedAtOnce = 100
+    private static let unfinished = ["accepted", "scheduled", "planning", "sending", "paused"]
 
-    /// The id of the newest message that has not ended.
+    /// The id of the unfinished message that was accepted last. Its id does not tell: it has the time of sending.
     ///
     /// - Parameter path: the app's messages.
     func newestUnfinished(_ path: String) async throws(CommandFault) -> String {
-        var cursor: String?
-        var searched = 0
-        repeat {
-            let page = try await list(path, of: .message, from: cursor, limit: Self.searchedAtOnce)
-            let ended = ["finished", "cancelled"]
-            if let found = page.items.first(where: { !ended.contains($0.shown("state")) }) { return found.shown("id") }
-            searched += Self.searchedAtOnce
-            cursor = page.next
-        } while cursor != nil && searched < Self.searchedMax
-        throw CommandFault(.failed, "no message to cancel: every one of the newest messages has ended")
+        var found: [JSONValue] = []
+        for state in Self.unfinished {
+            found += try await list(path, [("state", state)], of: .message, limit: Self.searchedMax).items
+        }
+        let open = found.filter { Self.unfinished.contains($0.shown("state")) }
+        guard let newest = open.max(by: { $0.shown("accepted_at") < $1.shown("accepted_at") }) else {
+            throw CommandFault(.failed, "no message to cancel: every one of the app's messages has ended")
+        }
+        return newest.shown("id")
     }
 }
