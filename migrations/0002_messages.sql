@@ -82,14 +82,14 @@ CREATE TABLE messages (
     -- years.
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.05);
-CREATE INDEX messages_of_app ON messages (app_id, id DESC) WHERE origin = 0; -- 0 a sender
+CREATE INDEX messages_of_app ON messages (app_id, accepted_at DESC, id DESC) WHERE origin = 0; -- 0 a sender
 -- Those of the gateway's own are deleted soon after their end.
 CREATE INDEX messages_of_gateway ON messages (app_id, id DESC) WHERE origin > 0; -- 0 a sender
 -- The notices that are under way are counted, and a deleted app waits for them.
 CREATE INDEX messages_of_gateway_unfinished ON messages (app_id, origin)
     WHERE state < 6 AND origin > 0; -- 6 finished, 7 cancelled; 0 a sender
 -- The index leaves out finished messages. They are nearly all messages, and are found without it.
-CREATE INDEX messages_by_state ON messages (app_id, state, id DESC)
+CREATE INDEX messages_by_state ON messages (app_id, state, accepted_at DESC, id DESC)
     WHERE state <> 6 AND origin = 0; -- 6 finished, 0 a sender
 -- Before a message is accepted, the app's unfinished messages of the same urgency are counted (decision 0042).
 CREATE INDEX messages_unfinished ON messages (app_id, priority)

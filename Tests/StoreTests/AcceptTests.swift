@@ -39,17 +39,19 @@ struct AcceptTests {
         }
     }
 
-    @Test("appears only in its own app's list, which shows the newest message first")
+    @Test("appears only in its own app's list, which shows the message accepted last first")
     func listed() async throws {
         try await withStores { world in
-            for number in 1...5 as ClosedRange<UInt64> {
-                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
+            // A message that is sent later has a later id.
+            for (second, number) in ([5, 1, 2, 3, 4] as [UInt64]).enumerated() {
+                let now = dawn + .seconds(Int64(second))
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: now)
             }
             let first = try await world.stores.messages.list(app: world.app, limit: 2)
-            #expect(first.items.map(\.id) == [StoreWorld.message(5), StoreWorld.message(4)])
-            #expect(first.next == StoreWorld.message(4))
+            #expect(first.items.map(\.id) == [StoreWorld.message(4), StoreWorld.message(3)])
+            #expect(first.next == StoreWorld.message(3))
             let remaining = try await world.stores.messages.list(app: world.app, before: first.next, limit: 10)
-            #expect(remaining.items.map(\.id) == [3, 2, 1].map(StoreWorld.message) && remaining.next == nil)
+            #expect(remaining.items.map(\.id) == [2, 1, 5].map(StoreWorld.message) && remaining.next == nil)
             #expect(try await world.stores.messages.list(app: AppID(99), limit: 10).items.isEmpty)
             #expect(try await world.stores.messages.account(app: AppID(99), id: StoreWorld.message(1)) == nil)
         }

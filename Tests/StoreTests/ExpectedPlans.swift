@@ -50,9 +50,12 @@ extension QueryPlanTests {
         ),
         ("plan_users_without", "using registrations_of_user on registrations"),
         ("plan_live", "AND (ROW(kind, id) > ROW($2, $3)) AND (ROW(kind, id) <= ROW($2, $4))"),
-        ("message_list", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (id < "),
-        ("message_list_finished", "Index Cond: ((app_id = ANY (ARRAY[$2])) AND (id < "),
-        ("message_list_of_state", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (state = $3) AND (id < "),
+        ("message_list", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (ROW(accepted_at, id) < "),
+        ("message_list_finished", "Index Cond: ((app_id = ANY (ARRAY[$2])) AND (ROW(accepted_at, id) < "),
+        (
+            "message_list_of_state",
+            "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (state = $3) AND (ROW(accepted_at, id) < "
+        ),
         ("devices_of_user", "AND (ROW(user_id, id) > ROW($1, $10)) AND (user_id <= $1)"),
         ("devices_not_active", "AND (ROW(state, id) > ROW($4, $10)) AND (state <= $4)"),
         ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),

@@ -96,7 +96,7 @@ struct MessageHandlers: Sendable {
         return MessageID(id)
     }
 
-    /// Lists messages, newest first. A page may be short while more follow: each reads a bounded number of rows.
+    /// Lists messages, the last accepted first. A page may be short while more follow: each reads a bounded number of rows.
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.messages)
         let before = try call.query.cursor { UniversalID(text: $0).map(MessageID.init) }

@@ -4,7 +4,7 @@ import Postgres
 /// A page of an app's messages. More may follow a page that is not full, even an empty one.
 package struct MessagePage: Equatable, Sendable {
     package let items: [MessageAccount]
-    /// The id below which the next page begins; nil: nothing follows.
+    /// The message behind which the next page begins; nil: nothing follows.
     package let next: MessageID?
 }
 
@@ -17,7 +17,7 @@ extension MessageStore {
     /// The most accounts that are read at once. Their number doubles up to here: each may have ten thousand parcels.
     private static let accountsAtOnceMax = 16
 
-    /// Lists messages, newest first, without reasons and providers: those need a query of one message.
+    /// Lists messages, the last accepted first, without reasons and providers: those need a query of one message.
     package func list(
         app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil, scanMax: Int = listScanMax,
         parcelsMax: Int = listParcelsMax
@@ -41,14 +41,14 @@ extension MessageStore {
                 }
             }
             parcels += rows.reduce(0) { $0 + $1.parcels }
-            items += rows.map(\.account).sorted { $0.id > $1.id }
+            items += rows.map(\.account).sorted { ($0.acceptedAt, $0.id) > ($1.acceptedAt, $1.id) }
             remaining = remaining.dropFirst(some.count)
             atOnce = min(atOnce * 2, Self.accountsAtOnceMax)
         }
         return MessagePage(items: items, next: remaining.isEmpty ? end : ids[remaining.startIndex - 1])
     }
 
-    /// The ids of the page, and the id below which the next page begins.
+    /// The ids of the page, and the message behind which the next page begins.
     private func listed(
         _ app: AppID, _ before: MessageID?, _ limit: Int, _ state: MessageState?, scanMax: Int
     ) async throws(StoreFault) -> (ids: [MessageID], end: MessageID?) {

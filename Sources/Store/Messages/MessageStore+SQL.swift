@@ -62,22 +62,25 @@ enum MessageSQL {
         FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = :app AND m.id = :message
         """)
 
-    // Newest first, under `PlannerSQL.throughKeys`. The app stands in an array of one, so that it is part of the order,
-    // which only the app's own index has. By id alone, the messages of all apps would be passed.
+    // By acceptance, newest first, under `PlannerSQL.throughKeys`. An id tells the time of sending instead. The app stands in an array of one, so that it is part of the order,
+    // which only the app's own index has. By acceptance alone, the messages of all apps would be passed.
     private static let below = """
-        WHERE origin = \(MessageOrigin.sender.sql) AND app_id = ANY (ARRAY[:app]) AND id < coalesce(:before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+        WHERE origin = \(MessageOrigin.sender.sql) AND app_id = ANY (ARRAY[:app]) AND (accepted_at, id) < (
+            coalesce((SELECT last.accepted_at FROM messages AS last WHERE last.id = :before), 'infinity'),
+            coalesce(:before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid))
         """
 
     /// The ids of messages below one, whether each is in the page, and whether the scan ended there.
     static let list = Statement(
-        "message_list", "SELECT id, true, false FROM messages \(below) ORDER BY app_id, id DESC LIMIT :limit")
+        "message_list",
+        "SELECT id, true, false FROM messages \(below) ORDER BY app_id, accepted_at DESC, id DESC LIMIT :limit")
 
     /// The same for messages in a state that is not that of finished ones.
     static let listOfState = Statement(
         "message_list_of_state",
         """
         SELECT id, true, false FROM messages \(below) AND state = :state AND state <> \(MessageState.finished.sql)
-        ORDER BY app_id, state, id DESC LIMIT :limit
+        ORDER BY app_id, state, accepted_at DESC, id DESC LIMIT :limit
         """)
 
     /// The same for finished messages, which nearly all are. A million scheduled messages may come before them. So the
@@ -86,10 +89,13 @@ enum MessageSQL {
         "message_list_finished",
         """
         SELECT id, state = \(MessageState.finished.sql), number = :scan_max FROM (
-            SELECT app_id, id, state, row_number() OVER (ORDER BY app_id, id DESC) AS number
-            FROM (SELECT app_id, id, state FROM messages \(below) ORDER BY app_id, id DESC LIMIT :scan_max) AS passed
+            SELECT id, state, row_number() OVER (ORDER BY app_id, accepted_at DESC, id DESC) AS number
+            FROM (
+                SELECT app_id, accepted_at, id, state FROM messages \(below)
+                ORDER BY app_id, accepted_at DESC, id DESC LIMIT :scan_max
+            ) AS passed
         ) AS numbered
-        WHERE state = \(MessageState.finished.sql) OR number = :scan_max ORDER BY app_id, id DESC LIMIT :limit
+        WHERE state = \(MessageState.finished.sql) OR number = :scan_max ORDER BY number LIMIT :limit
         """)
 
     /// The accounts of a list, in no order, with the number of open parcels of each. A state that is named must still be
