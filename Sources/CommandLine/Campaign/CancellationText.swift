@@ -35,9 +35,12 @@ extension GatewayClient {
             found += try await list(path, [("state", state)], of: .message, limit: Self.searchedMax).items
         }
         let open = found.filter { Self.unfinished.contains($0.shown("state")) }
-        guard let newest = open.max(by: { $0.shown("accepted_at") < $1.shown("accepted_at") }) else {
+        guard let newest = open.max(by: { Self.acceptance($0) < Self.acceptance($1) }) else {
             throw CommandFault(.failed, "no message to cancel: every one of the app's messages has ended")
         }
         return newest.shown("id")
     }
+
+    /// The time without its Z: a text with fewer digits comes first then, as the time does.
+    private static func acceptance(_ message: JSONValue) -> Substring { message.shown("accepted_at").dropLast() }
 }
