@@ -43,7 +43,7 @@ extension Journeys {
             let lines = log.split(separator: "\n").filter { $0.contains(" Database ") }
             let sentences = lines.map { $0.split(separator: " ", maxSplits: 1)[1].components(separatedBy: "  ")[0] }
             #expect(sentences.contains("warning Database lost: pushes wait and requests get 503"), "\(lines)")
-            #expect(sentences.last == "notice Database is back: work continues", "\(lines)")
+            #expect(sentences.contains("notice Database is back: work continues"), "\(lines)")
             #expect(Set(sentences).count == sentences.count, "\(lines)")
         }
 

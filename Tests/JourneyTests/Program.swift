@@ -45,7 +45,8 @@ final class Program: Sendable {
         in network: NetworkNamespace? = nil, settings: [String: String], logs: URL
     ) throws {
         let name = "carillon-\(UUID().uuidString.prefix(8))"
-        errorLog = logs.appending(path: name + ".log")
+        // A command shows on standard error what it is asked about, a message's text too. A gateway's log may not.
+        errorLog = logs.appending(path: name + (arguments.first == "serve" ? ".log" : ".err"))
         output = logs.appending(path: name + ".out")
         for file in [errorLog, output] {
             _ = FileManager.default.createFile(atPath: file.path(percentEncoded: false), contents: nil)

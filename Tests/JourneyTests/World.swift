@@ -192,8 +192,8 @@ final class World: Sendable {
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         return try files.flatMap { file in
             // A command may print what it was asked for about a message.
-            let reported = file.pathExtension == "out" ? secrets.filter { $0 != "Twelve o'clock" } : secrets
-            guard ["log", "out"].contains(file.pathExtension) else { return [String]() }
+            let reported = file.pathExtension == "log" ? secrets : secrets.filter { $0 != "Twelve o'clock" }
+            guard ["log", "out", "err"].contains(file.pathExtension) else { return [String]() }
             let text = try String(contentsOf: file, encoding: .utf8)
             return reported.filter { text.contains($0) }
         }
