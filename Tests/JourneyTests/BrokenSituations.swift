@@ -147,7 +147,7 @@ extension BrokenSituation {
         },
         BrokenSituation(
             "Google refuses a service account", .bad, "app garden",
-            "pushes wait: the credential for fcm production gets no token", "(invalid_grant)"
+            "pushes wait: the credential for fcm production gets no token", "(invalid_grant"
         ) { world in
             let gateway = try await world.gateway()
             try await world.fill(.garden, [], through: gateway)
@@ -160,7 +160,7 @@ extension BrokenSituation {
             try await gateway.registerFCM(["live-0000000000000000"])
             let message = try await gateway.send(.garden, audience: #"{"all": true}"#)
             try await eventually("the account to name the cause") {
-                try await world.command(["messages", "show", message], gateway).printed.contains("(invalid_grant)")
+                try await world.command(["messages", "show", message], gateway).printed.contains("(invalid_grant")
             }
             return Scene(gateway: gateway)
         },
