@@ -126,7 +126,7 @@ extension BrokenSituation {
             return Scene()
         },
         BrokenSituation(
-            "a credential expires soon", .note, "app garden", "apns production certificate", "expires in 1 days"
+            "a credential expires soon", .note, "app garden", "apns production certificate", "expires in "
         ) { world in
             try await world.submitCertificate()
             return Scene()
