@@ -135,7 +135,7 @@ extension BrokenSituation {
             "a credential is refused", .bad, "app garden", "is refused by the provider: InvalidProviderToken"
         ) { world in
             try await world.submitCertificate()
-            // As a gateway writes it (`CertificateTests`).
+            // A gateway writes the same row (`CertificateTests`).
             try await world.database { pool in
                 try await pool.script(
                     """
