@@ -33,6 +33,8 @@ CREATE TABLE parcels (
     answer_lost   boolean     NOT NULL DEFAULT false,
     -- The reason for which the members wait; null: they wait for their first attempt.
     waits_for     text,
+    -- The provider's word for that reason; null: it gave none.
+    wait_quote    text,
     -- Since when they wait for that reason without a break; null: for none.
     waits_since   timestamptz,
     due_at        timestamptz NOT NULL,

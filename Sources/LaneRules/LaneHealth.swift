@@ -84,6 +84,11 @@ package struct LaneHealth: Sendable {
             (self.latest, self.until) = (latest ?? since, until)
         }
 
+        /// The same wait in the provider's words.
+        package func quoting(_ words: String) -> Wait {
+            Wait(cause, reason: words, since: since, latest: latest, until: until)
+        }
+
         /// Whether it is worth another report. An end that is hardly later is not.
         fileprivate func isNews(after other: Wait) -> Bool {
             if let until, let known = other.until, until - known >= .seconds(1) { return true }

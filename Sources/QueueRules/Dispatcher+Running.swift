@@ -6,7 +6,9 @@ extension Dispatcher {
         guard let place = runs.place(of: lease.name) else { return }
         let open = runs[place].run.openCount
         for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
-        for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
+        for other in lease.others {
+            runs[place].run.record(other.outcome, for: Int(other.position), quote: other.quote, now: now)
+        }
         if let complaint = lease.complaint { runs[place].run.note(complaint) }
         let returned = open - runs[place].run.openCount
         noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)

@@ -218,6 +218,8 @@ package struct Remainder: Equatable, Sendable {
     package let retrySpent: Duration
     package let answerLost: Bool
     package let cause: WaitCause
+    /// The provider's words for the cause; empty: it gave none.
+    package let quote: String
     /// Set if the new parcel is a cross-environment parcel.
     package let origin: OriginRejection?
     /// The badge mark covers the members: their badges and their users' pushes were counted. Otherwise the next lease
@@ -228,12 +230,12 @@ package struct Remainder: Equatable, Sendable {
 
     package init(
         route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
-        retrySpent: Duration, answerLost: Bool, cause: WaitCause, origin: OriginRejection? = nil,
+        retrySpent: Duration, answerLost: Bool, cause: WaitCause, quote: String = "", origin: OriginRejection? = nil,
         isCounted: Bool = true, members: [RegistrationID] = []
     ) {
         (self.route, self.dueAfter, self.dueAt, self.attempt, self.lapses) = (route, dueAfter, dueAt, attempt, lapses)
         (self.retrySpent, self.answerLost, self.cause, self.origin) = (retrySpent, answerLost, cause, origin)
-        (self.isCounted, self.members) = (isCounted, members)
+        (self.quote, self.isCounted, self.members) = (quote, isCounted, members)
     }
 
     package var isDue: Bool { dueAt == nil && dueAfter <= .zero }

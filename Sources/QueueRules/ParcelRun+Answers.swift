@@ -15,7 +15,10 @@ extension ParcelRun {
     }
 
     /// Records the outcome of the member at `position`. A second outcome for the same member is ignored.
-    package mutating func record(_ outcome: Outcome, for position: Int, now: MonotonicInstant) {
+    /// - Parameter quote: the provider's documented reason; empty: there is none.
+    package mutating func record(
+        _ outcome: Outcome, for position: Int, quote: String = "", now: MonotonicInstant
+    ) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         switch outcome {
         case .accepted:
@@ -23,7 +26,7 @@ extension ParcelRun {
         case .rejected(let rejection):
             recordRejection(rejection, position, now)
         case .deferred(let after, let reason):
-            postpone(position, after: after, reason, now)
+            postpone(position, after: after, reason, quote: quote, now)
         case .unsent(let fault):
             recordUnsent(fault, position, now)
         case .unknown:
@@ -59,7 +62,7 @@ extension ParcelRun {
             if !alarms.contains(alarm) { alarms.append(alarm) }
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .credential:
-            postpone(position, after: nil, .credentialRefused, now)
+            postpone(position, after: nil, .credentialRefused, quote: rejection.reason, now)
         }
     }
 
@@ -90,23 +93,23 @@ extension ParcelRun {
     }
 
     private mutating func postpone(
-        _ position: Int, after: Duration?, _ reason: DeferralReason, _ now: MonotonicInstant
+        _ position: Int, after: Duration?, _ reason: DeferralReason, quote: String, _ now: MonotonicInstant
     ) {
         let (attempt, asked) = (Int(parcel.attempt) + 1, after ?? .zero)
         let backoff = policy.wait(afterAttempt: attempt, asked: asked, entropy: entropy)
         switch reason {
         case .deviceThrottled, .providerBusy, .providerUnavailable, .laneThrottled:
             let cost = policy.cost(of: backoff, afterAttempt: attempt, asked: asked)
-            wait(position, for: backoff, WaitCause(reason), cost: cost, countsAsAttempt: true, now)
+            wait(position, for: backoff, WaitCause(reason), quote: quote, cost: cost, countsAsAttempt: true, now)
         case .providerTokenExpired:
             // The fault is ours, not the push's. But a repair that does not help must not be tried every second.
-            wait(position, for: backoff, WaitCause(reason), cost: .zero, countsAsAttempt: true, now)
+            wait(position, for: backoff, WaitCause(reason), quote: quote, cost: .zero, countsAsAttempt: true, now)
         case .laneBlocked:
             let pause = after ?? policy.floor
             wait(position, for: pause, WaitCause(reason), cost: .zero, countsAsAttempt: false, now)
         case .credentialRefused:
             let pause = after ?? policy.credentialPause
-            wait(position, for: pause, WaitCause(reason), cost: .zero, countsAsAttempt: false, now)
+            wait(position, for: pause, WaitCause(reason), quote: quote, cost: .zero, countsAsAttempt: false, now)
         }
     }
 
@@ -139,8 +142,8 @@ extension ParcelRun {
     /// - Parameter cost: the part of the pause that we chose. If there is none, the attempt's own time costs nothing
     ///   either.
     private mutating func wait(
-        _ position: Int, for pause: Duration, _ cause: WaitCause, cost: Duration, countsAsAttempt: Bool,
-        _ now: MonotonicInstant
+        _ position: Int, for pause: Duration, _ cause: WaitCause, quote: String = "", cost: Duration,
+        countsAsAttempt: Bool, _ now: MonotonicInstant
     ) {
         let isLost = cause == .answerLost || mayHaveBeenShown(position)
         let pause = RetryPolicy.wholeSeconds(pause)
@@ -164,7 +167,7 @@ extension ParcelRun {
         let attempt = countsAsAttempt ? nextAttempt : parcel.attempt
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: attempt, lapses: 0, spent: spent,
-            answerLost: isLost, cause: cause, origin: parcel.origin)
+            answerLost: isLost, cause: cause, quote: quote, origin: parcel.origin)
     }
 
     mutating func handOver(_ position: Int, to route: RouteID) {
@@ -186,7 +189,8 @@ extension ParcelRun {
 
     mutating func goOn(
         _ position: Int, route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
-        spent: Duration, answerLost: Bool, cause: WaitCause, origin: OriginRejection?, isCounted: Bool = true
+        spent: Duration, answerLost: Bool, cause: WaitCause, quote: String = "", origin: OriginRejection?,
+        isCounted: Bool = true
     ) {
         if stop == .cancelled {
             let terminalStatus = TerminalStatus.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
@@ -194,7 +198,7 @@ extension ParcelRun {
         }
         let key = Remainder(
             route: route, dueAfter: dueAfter, dueAt: dueAt, attempt: attempt, lapses: lapses, retrySpent: spent,
-            answerLost: answerLost, cause: cause, origin: origin, isCounted: isCounted)
+            answerLost: answerLost, cause: cause, quote: quote, origin: origin, isCounted: isCounted)
         remainders.add(parcel.members[position].registration, to: key)
         close(position)
     }

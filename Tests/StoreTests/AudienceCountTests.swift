@@ -31,8 +31,8 @@ private struct CountedCrowd {
         try await world.register(StoreWorld.registration("headset", token: 91, kind: .voip))
         try await world.pool.script(
             """
-            UPDATE registrations SET state = 3 WHERE installation = 'i6';
-            UPDATE registrations SET state = 2 WHERE installation = 'i4';
+            UPDATE registrations SET state = \(RegistrationState.retired.rawValue) WHERE installation = 'i6';
+            UPDATE registrations SET state = \(RegistrationState.suspected.rawValue) WHERE installation = 'i4';
             UPDATE registration_pulse SET registered_at = '2020-01-01' WHERE registration_id IN
                 (SELECT id FROM registrations WHERE installation IN ('i1', 'i4', 'i6'))
             """)

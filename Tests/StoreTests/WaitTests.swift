@@ -68,22 +68,24 @@ struct WaitTests {
     @Test("began with the first of several attempts in a row that ended in the same way")
     func inARow() async throws {
         try await waiting { world, _ in
-            func fail(_ cause: WaitCause, at now: WallInstant) async throws {
+            func fail(_ cause: WaitCause, _ quote: String, at now: WallInstant) async throws {
                 let parcel = try #require(try await world.lease(at: now))
                 let failed = Remainder(
                     route: parcel.route, dueAfter: .seconds(10), attempt: parcel.attempt + 1, lapses: 0,
-                    retrySpent: .zero, answerLost: false, cause: cause, members: parcel.members.map(\.registration))
+                    retrySpent: .zero, answerLost: false, cause: cause, quote: quote,
+                    members: parcel.members.map(\.registration))
                 try await world.settle(parcel.settling([], remainders: [failed]), at: now)
             }
             var begun = dawn
             for (number, cause) in [WaitCause.providerBusy, .providerBusy, .answerLost].enumerated() {
                 let now = dawn + .seconds(10 * number)
                 if cause == .answerLost { begun = now }
-                try await fail(cause, at: now)
+                let quote = cause == .providerBusy ? "ServiceUnavailable" : ""
+                try await fail(cause, quote, at: now)
                 let until = now + .seconds(10)
                 #expect(
                     try await world.checkedProgress(at: now).waits == [
-                        wait(.later, since: begun, until: until, cause.rawValue)
+                        wait(.later, since: begun, until: until, quote.isEmpty ? cause.rawValue : quote)
                     ])
             }
         }

@@ -57,7 +57,7 @@ package struct AnswerReading {
         (refusedCount, complaint) = (classified.refusedCount, classified.complaint)
         for entry in classified.entries {
             let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.response.status)
-            others.append(PositionedOutcome(position: entry.response.tag, outcome: outcome))
+            others.append(PositionedOutcome(position: entry.response.tag, outcome: outcome, quote: entry.quote))
         }
     }
 }

@@ -1,6 +1,7 @@
 import Basis
 import LaneRules
 import Model
+import ProviderInterface
 import QueueRules
 import Store
 
@@ -27,6 +28,14 @@ package struct LaneOutages {
     }
 
     package mutating func reportFailed(now: MonotonicInstant) { dueAt = now }
+}
+
+extension LaneWait {
+    /// The wait, with the provider's word for its throttling; nil or empty: it gave none.
+    func quoting(_ throttling: AnswerQuote?) -> LaneWait {
+        guard wait.cause == .throttled, let throttling, !throttling.reason.isEmpty else { return self }
+        return LaneWait(lane, wait.quoting(throttling.reason), of: route)
+    }
 }
 
 extension LaneOutage {

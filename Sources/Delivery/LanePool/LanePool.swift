@@ -223,7 +223,8 @@ package actor LanePool {
 extension LanePool {
     /// Reports the lanes that wait, in place of those reported before.
     package nonisolated func report(waits: [LaneWait]) {
-        outages.withLock { $0.set(waits, now: Clocks.monotonicNow()) }
+        let quoted = waits.map { $0.quoting(opened($0.lane)?.quotes.throttling) }
+        outages.withLock { $0.set(quoted, now: Clocks.monotonicNow()) }
         Task { await reportOutages() }
     }
 

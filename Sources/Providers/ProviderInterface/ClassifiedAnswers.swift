@@ -80,6 +80,8 @@ package struct ClassifiedAnswers: Sendable {
         package let outcome: Outcome
         /// Whether the provider documents the reason. Other reasons are bounded in number before they are stored.
         package let isDocumented: Bool
+        /// The documented reason; empty: there is none.
+        package let quote: String
     }
 
     package private(set) var entries: [Entry] = []
@@ -107,7 +109,8 @@ package struct ClassifiedAnswers: Sendable {
             throttling = throttling ?? AnswerQuote(status: response.status, reason: verdict.reason)
         case .accepted, .rejected, .deferred, .unsent, .unknown, .withheld: break
         }
-        entries.append(Entry(response: response, outcome: outcome, isDocumented: verdict.isDocumented))
+        let quote = verdict.isDocumented ? verdict.reason : ""
+        entries.append(Entry(response: response, outcome: outcome, isDocumented: verdict.isDocumented, quote: quote))
     }
 
     package mutating func add(_ consequence: LaneConsequence, quoting quote: AnswerQuote) {

@@ -94,10 +94,10 @@ enum RateSQL {
         )
         INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, attempt, lapses,
             retry_spent, badge_marked, answer_lost, due_at, expires_at, owner, lease_until, members, member_count,
-            pending, waits_for, waits_since, uncounted)
+            pending, waits_for, wait_quote, waits_since, uncounted)
         SELECT message_id, app_id, route_id, format, service, priority, \(leased), 1, attempt, lapses, retry_spent, true,
             answer_lost, due_at, expires_at, :owner, \(leaseEnd), :members, :member_count, :member_count, waits_for,
-            waits_since, :uncounted
+            wait_quote, waits_since, :uncounted
         FROM whole
         RETURNING id
         """)

@@ -15,13 +15,14 @@ enum ProgressSQL {
     // not known here.
     private static let groups = """
         SELECT p.route_id, s.service, s.suffix, p.state, \(isLater) AS is_later,
-            CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, min(p.waits_since) AS waits_since,
+            CASE WHEN \(isLater) THEN p.waits_for END AS waits_for,
+            CASE WHEN \(isLater) THEN p.wait_quote END AS wait_quote, min(p.waits_since) AS waits_since,
             sum(p.pending)::bigint AS pushes,
             min(p.due_at) AS first_due, max(p.due_at) AS last_due,
             bool_or(p.state = \(ParcelState.leased.sql)) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
         FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (service, suffix)
             ON \(WaitSQL.isKnown("p", of: "s"))
-        WHERE p.message_id = m.id GROUP BY p.route_id, s.service, s.suffix, p.state, is_later, waits_for
+        WHERE p.message_id = m.id GROUP BY p.route_id, s.service, s.suffix, p.state, is_later, waits_for, wait_quote
         """
 
     /// The cause of pushes that are being sent, beside those of `PushWait.Cause`.
@@ -60,7 +61,7 @@ enum ProgressSQL {
 
     private static let found = """
         SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due,
-            \(cause) AS cause, w.waits_for, w.waits_since, b.reason AS refusal, b.blocked_at, outage.reason AS fault,
+            \(cause) AS cause, coalesce(w.wait_quote, w.waits_for) AS waits_for, w.waits_since, b.reason AS refusal, b.blocked_at, outage.reason AS fault,
             outage.since AS outage_since, \(uncovered) AS uncovered_since, w.first_due, outage.open_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
         \(WaitSQL.credential(now: ":now"))

@@ -66,22 +66,23 @@ enum SettleSQL {
         created AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
-                waits_since, origin_route_id, origin_generation, origin_reason, origin_until, origin_as_of, state)
+                wait_quote, waits_since, origin_route_id, origin_generation, origin_reason, origin_until, origin_as_of, state)
             SELECT mine.message_id, mine.app_id, remainder.route_id, mine.format, mine.service, mine.priority,
                 remainder.attempt, remainder.lapses, remainder.retry_spent, remainder.is_counted AND mine.badge_marked,
                 remainder.answer_lost,
                 coalesce(remainder.due_at, \(now) + remainder.due_after * interval '1 microsecond'), mine.expires_at,
                 remainder.members, remainder.count, remainder.count, remainder.waits_for,
+                nullif(remainder.wait_quote, ''),
                 CASE WHEN mine.waits_for = remainder.waits_for THEN mine.waits_since ELSE \(now) END,
                 remainder.origin_route_id, remainder.origin_generation, remainder.origin_reason, remainder.origin_until,
                 remainder.origin_as_of, \(ControlSQL.initialState(
                     of: "mine.message_id", lapses: "remainder.lapses", origin: "remainder.origin_route_id"))
             FROM unnest(:remainder_places, :routes, :due_after_us, :attempts, :lapses, :retry_spent_us, :answer_lost,
-                    :members, :member_counts, :wait_causes, :are_counted, :due_at, :origin_routes, :origin_generations,
-                    :origin_reasons, :origin_until, :origin_as_of)
+                    :members, :member_counts, :wait_causes, :wait_quotes, :are_counted, :due_at, :origin_routes,
+                    :origin_generations, :origin_reasons, :origin_until, :origin_as_of)
                 WITH ORDINALITY AS remainder (place, route_id, due_after, attempt, lapses, retry_spent, answer_lost,
-                    members, count, waits_for, is_counted, due_at, origin_route_id, origin_generation, origin_reason,
-                    origin_until, origin_as_of, number)
+                    members, count, waits_for, wait_quote, is_counted, due_at, origin_route_id, origin_generation,
+                    origin_reason, origin_until, origin_as_of, number)
                 JOIN mine USING (place)
             ORDER BY mine.turn, remainder.number
         )

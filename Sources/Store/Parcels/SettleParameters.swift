@@ -83,6 +83,7 @@ extension Parameters {
         bytesArray("members", remainders.map { MemberList.encode($0.left.members.map(\.value)) })
         int32Array("member_counts", remainders.map { Int32($0.left.members.count) })
         textArray("wait_causes", remainders.map(\.left.cause.rawValue))
+        textArray("wait_quotes", remainders.map(\.left.quote))
         boolArray("are_counted", remainders.map(\.left.isCounted))
         instantArray("due_at", remainders.map(\.left.dueAt))
         let origins = remainders.map(\.left.origin)
