@@ -98,8 +98,10 @@ package struct CredentialService: Sendable {
         try await stored(await store.list(app: app))
     }
 
-    /// The refusals of providers that still hold, of all apps' credentials.
-    package func blocks() async throws(CredentialFault) -> [LaneBlock] { try await stored(await store.blocks()) }
+    /// Why credentials of all apps do not work now.
+    package func refusals() async throws(CredentialFault) -> [CredentialRefusal] {
+        try await stored(await store.refusals())
+    }
 
     /// Activates a credential that may be used now, and with `both` also that of the sibling environment.
     ///

@@ -85,19 +85,25 @@ struct DoctorTests {
     func certificate(secondsLeft: Int64, level: Finding.Level) {
         let finding = DoctorRules.credential(
             "app garden", "apns production certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
-            refusedFor: nil, now: Self.noon)
+            refusal: nil, now: Self.noon)
         #expect(finding.level == level, "\(finding)")
         #expect(finding.text.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
     }
 
-    @Test("reports a key as bad only if the provider refuses it")
+    @Test("reports a key as bad only if it is refused, or gets no token")
     func key() {
-        func finding(_ reason: String?) -> Finding {
-            DoctorRules.credential("app garden", "apns key", notAfterSeconds: nil, refusedFor: reason, now: Self.noon)
+        func finding(_ reason: String?, isByProvider: Bool = true) -> Finding {
+            let refusal = reason.map {
+                CredentialRefusal(credential: CredentialID(1), reason: $0, since: Self.noon, isByProvider: isByProvider)
+            }
+            return DoctorRules.credential(
+                "app garden", "apns key", notAfterSeconds: nil, refusal: refusal, now: Self.noon)
         }
         #expect(finding(nil).level == .good)
-        #expect(finding("InvalidProviderToken").level == .bad)
-        #expect(finding("InvalidProviderToken").text.contains("InvalidProviderToken"))
+        let refused = finding("InvalidProviderToken")
+        #expect(refused.level == .bad && refused.text.hasSuffix("is refused by the provider: InvalidProviderToken"))
+        let tokenless = finding("invalid_grant", isByProvider: false)
+        #expect(tokenless.level == .bad && tokenless.text.hasSuffix("can't be used: invalid_grant"))
     }
 
     @Test(

@@ -248,6 +248,24 @@ struct LaneBlockTests {
             #expect(try await credentials.blocks(now: dawn + .seconds(60)).isEmpty)
         }
     }
+
+    @Test("is listed before the reports that its credential gets no token, and those as long as they are fresh")
+    func refusals() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let id = try await credentials.insert(world.credential(["a"]), activate: true).id
+            let outage = LaneOutage(credential: id, cause: .token, reason: "invalid_grant", age: .seconds(5))
+            try await credentials.report(outages: [outage], of: StoreWorld.ann, now: dawn)
+            let reported = CredentialRefusal(
+                credential: id, reason: "invalid_grant", since: dawn + .seconds(-5), isByProvider: false)
+            #expect(try await credentials.refusals(now: dawn) == [reported])
+            try await credentials.block(id, reason: "InvalidProviderToken", for: .seconds(600), now: dawn)
+            let blocked = CredentialRefusal(
+                credential: id, reason: "InvalidProviderToken", since: dawn, isByProvider: true)
+            #expect(try await credentials.refusals(now: dawn) == [blocked, reported])
+            #expect(try await credentials.refusals(now: dawn + .seconds(60)) == [blocked])
+        }
+    }
 }
 
 /// Counts the signatures.

@@ -4,9 +4,9 @@ import Store
 
 /// Credentials as the API shows them, without their secrets.
 enum CredentialAnswer {
-    /// - Parameter blocks: the refusals that hold, maybe of other credentials too.
-    static func page(_ credentials: [CredentialRecord], _ blocks: [LaneBlock]) -> [UInt8] {
-        JSONWriter.page(credentials, next: nil) { write($1, blocks, to: &$0) }
+    /// - Parameter refusals: those that hold, maybe of other credentials too.
+    static func page(_ credentials: [CredentialRecord], _ refusals: [CredentialRefusal]) -> [UInt8] {
+        JSONWriter.page(credentials, next: nil) { write($1, refusals, to: &$0) }
     }
 
     /// No provider has seen these credentials yet.
@@ -19,11 +19,11 @@ enum CredentialAnswer {
     }
 
     /// - Parameter written: the activated credential, and maybe that of the sibling environment.
-    static func activated(_ written: WrittenCredentials, _ blocks: [LaneBlock]) -> [UInt8] {
+    static func activated(_ written: WrittenCredentials, _ refusals: [CredentialRefusal]) -> [UInt8] {
         JSONWriter.body(capacity: 1_024) { writer in
-            write(written.records[0], blocks, to: &writer)
+            write(written.records[0], refusals, to: &writer)
             if let sibling = written.records.dropFirst().first {
-                writer.object("sibling") { write(sibling, blocks, to: &$0) }
+                writer.object("sibling") { write(sibling, refusals, to: &$0) }
             } else {
                 writer.name("sibling")
                 writer.null()
@@ -32,7 +32,7 @@ enum CredentialAnswer {
         }
     }
 
-    private static func write(_ credential: CredentialRecord, _ blocks: [LaneBlock], to writer: inout JSONWriter) {
+    private static func write(_ credential: CredentialRecord, _ refusals: [CredentialRefusal], to writer: inout JSONWriter) {
         writer.member("id", String(credential.id.value))
         writer.member("submission", String(credential.submission.value))
         writer.member("provider", credential.provider.name)
@@ -44,10 +44,10 @@ enum CredentialAnswer {
         writer.time("created_at", credential.createdAt)
         writer.optionalTime("activated_at", credential.activatedAt)
         writer.optionalTime("retired_at", credential.retiredAt)
-        if let block = blocks.first(where: { $0.credential == credential.id }) {
+        if let refusal = refusals.first(where: { $0.credential == credential.id }) {
             writer.object("refused") {
-                $0.member("reason", block.reason)
-                $0.time("since", block.since)
+                $0.member("reason", refusal.reason)
+                $0.time("since", refusal.since)
             }
         } else {
             writer.name("refused")

@@ -12,8 +12,8 @@ struct CredentialHandlers: Sendable {
     func list(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
         let credentials = try await translating(.reads, await service.list(app: app.id))
-        let blocks = try await translating(.reads, await service.blocks())
-        return Answer(.ok, CredentialAnswer.page(credentials, blocks))
+        let refusals = try await translating(.reads, await service.refusals())
+        return Answer(.ok, CredentialAnswer.page(credentials, refusals))
     }
 
     /// Stores one credential for each environment that it was submitted for.
@@ -46,10 +46,10 @@ struct CredentialHandlers: Sendable {
         let both = try CredentialRequest.readBoth(call.body)
         let (id, app) = try await subject(of: call)
         // Reading comes first: a failure after the change would hide it.
-        let blocks = try await translating(.reads, await service.blocks())
+        let refusals = try await translating(.reads, await service.refusals())
         let written = try await translating(.isIdempotent, await service.activate(id, app: app.id, both: both))
         for credential in written.records { log.note(.activated, credential, app: app.slug, by: call.caller) }
-        return Answer(.ok, CredentialAnswer.activated(written, blocks))
+        return Answer(.ok, CredentialAnswer.activated(written, refusals))
     }
 
     func retire(_ call: Call) async throws(Problem) -> Answer {

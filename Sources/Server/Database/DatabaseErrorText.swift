@@ -19,10 +19,14 @@ package enum DatabasePlace: Sendable {
         "the database \(name) was made by another version of Carillon (\(fault))"
     }
 
-    var remedy: String {
-        switch self {
-        case .folder(let path): "remove the folder \(Self.absolute(path)) and start again"
-        case .named: "drop it, create it again and start again"
+    /// Nothing that deletes data is proposed where the version that made the database is known to exist: a newer one.
+    func remedy(of fault: MigrationFault) -> String {
+        let version = "start the version that made it"
+        guard case .changed = fault else { return version + ", or a newer one" }
+        return switch self {
+        case .folder(let path):
+            "\(version), or, if nothing in it is needed, remove the folder \(Self.absolute(path)) and start again"
+        case .named: "\(version), or, if nothing in it is needed, drop it, create it again and start again"
         }
     }
 
@@ -45,7 +49,7 @@ enum DatabaseErrorText {
     static func of(_ fault: MigrationFault, _ outage: UnavailableReason?, at place: DatabasePlace) -> String {
         switch fault {
         case .changed, .unknown:
-            "\(place.complaint(of: fault)): \(place.remedy), or start the version that made it"
+            "\(place.complaint(of: fault)): \(place.remedy(of: fault))"
         case .refused(let statement, let state):
             DatabaseCondition(state).map { "\(complaint(of: $0, at: place)): \(remedy(of: $0))" }
                 ?? "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"

@@ -16,6 +16,10 @@ extension Checkup {
             guard try await stores.credentials.masterKeyProof() != nil else {
                 return inspection.findings.append(.note("master key", "nothing is sealed yet"))
             }
+        } catch {
+            return inspection.findings.append(.bad("master key", "it can't be checked: \(error)", "check the database"))
+        }
+        do {
             service = CredentialService(
                 store: stores.credentials, vault: try Vault(masterKey: try KeyFiles.masterKey(at: file)),
                 tokenEndpoint: NoEndpoint(), targets: settings.targetHosts)
@@ -33,9 +37,9 @@ extension Checkup {
                 page = try await stores.registry.apps(after: apps.last?.id, limit: Self.appsAtOnce)
                 apps += page
             } while page.count == Self.appsAtOnce
-            let blocks = try await stores.credentials.blocks()
+            let refusals = try await stores.credentials.refusals()
             inspection.used = []
-            for app in apps { try await credentials(of: app, service, blocks, &inspection) }
+            for app in apps { try await credentials(of: app, service, refusals, &inspection) }
         } catch {
             inspection.used = nil
             inspection.findings.append(.bad("credentials", "they can't be read: \(error)", "check the database"))
@@ -43,7 +47,8 @@ extension Checkup {
     }
 
     private func credentials(
-        of app: AppRecord, _ service: CredentialService, _ blocks: [LaneBlock], _ inspection: inout DatabaseInspection
+        of app: AppRecord, _ service: CredentialService, _ refusals: [CredentialRefusal],
+        _ inspection: inout DatabaseInspection
     ) async throws {
         let subject = "app \(app.slug)"
         let active = try await service.list(app: app.id).filter { $0.state == .active }
@@ -67,8 +72,7 @@ extension Checkup {
             inspection.findings.append(
                 DoctorRules.credential(
                     subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
-                    refusedFor: blocks.first { $0.credential == credential.id }.map { "\($0.reason)" },
-                    now: Clocks.wallNow()))
+                    refusal: refusals.first { $0.credential == credential.id }, now: Clocks.wallNow()))
         }
     }
 }

@@ -84,7 +84,8 @@ extension Checkup {
             inspection.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
             guard missing.isEmpty else { return inspection }
         } catch {
-            inspection.findings.append(.bad("schema", place.complaint(of: error), place.remedy))
+            let finding = DoctorRules.schema(error, await pool.census().outage, at: place)
+            inspection.findings.append(finding)
             return inspection
         }
         await secrets(pool, settings, &inspection)

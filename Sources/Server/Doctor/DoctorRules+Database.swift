@@ -1,6 +1,7 @@
 import Basis
 import Postgres
 import PrivatePostgres
+import Store
 
 extension DoctorRules {
     private static let skewMax: Duration = .seconds(2)
@@ -49,6 +50,19 @@ extension DoctorRules {
             : .note(
                 "schema", "\(count) migrations are missing",
                 "run carillon migrate, or start the gateway, which applies them")
+    }
+
+    /// - Parameter outage: the reason why no connection is made; nil: one is made.
+    package static func schema(
+        _ fault: MigrationFault, _ outage: UnavailableReason?, at place: DatabasePlace
+    ) -> Finding {
+        switch fault {
+        case .changed, .unknown: .bad("schema", place.complaint(of: fault), place.remedy(of: fault))
+        case .refused, .blocked, .store:
+            .bad(
+                "schema", DatabaseErrorText.complaint(of: outage, or: "\(fault)", at: place),
+                DatabaseErrorText.remedy(of: outage, at: place))
+        }
     }
 
     /// The parameters are settings of PostgreSQL, as SHOW writes them.

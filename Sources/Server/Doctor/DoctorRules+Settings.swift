@@ -31,7 +31,7 @@ extension DoctorRules {
             .note(
                 "TLS chain",
                 "\(file) lacks the certificate of its issuer, \"\(issuer)\": clients that do not know it refuse to connect",
-                "append the intermediate certificate (certbot's fullchain.pem has it), and start the gateway again")
+                "append the intermediate certificate (certbot's fullchain.pem has it), and send the gateway SIGHUP")
         ]
     }
 }

@@ -71,12 +71,13 @@ package enum DoctorRules {
         .note("secrets", "every user of this machine can read \(file)", "chmod 600 '\(file)', as the gateway's user")
     }
 
-    /// - Parameter refusedFor: the provider's reason, if it refused the credential.
+    /// - Parameter refusal: the latest one that holds; nil: the credential works, as far as is known.
     package static func credential(
-        _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusedFor reason: String?, now: WallInstant
+        _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusal: CredentialRefusal?, now: WallInstant
     ) -> Finding {
-        if let reason {
-            return .bad(subject, "\(name) is refused by the provider: \(reason)", "add a working one, and activate it")
+        if let refusal {
+            let why = refusal.isByProvider ? "is refused by the provider" : "can't be used"
+            return .bad(subject, "\(name) \(why): \(refusal.reason)", "add a working one, and activate it")
         }
         guard let end else { return .good(subject, "\(name) is in use") }
         return expiry(subject, name, end, now, remedy: "renew it at Apple, add it, and activate it")

@@ -102,6 +102,27 @@ package struct LaneBlock: Equatable, Sendable {
     }
 }
 
+/// The reason why a credential does not work now, for people.
+package struct CredentialRefusal: Equatable, Sendable {
+    package let credential: CredentialID
+    /// The provider's word, or ours if it gave none.
+    package let reason: String
+    package let since: WallInstant
+    /// The provider refused pushes with it. Otherwise it gets no token, or can't be opened.
+    package let isByProvider: Bool
+
+    package init(credential: CredentialID, reason: String, since: WallInstant, isByProvider: Bool) {
+        (self.credential, self.reason, self.since) = (credential, reason, since)
+        self.isByProvider = isByProvider
+    }
+
+    init(_ row: inout Row) throws(PostgresError) {
+        self.init(
+            credential: CredentialID(try row.int64()), reason: try row.text(), since: try row.instant(),
+            isByProvider: try row.bool())
+    }
+}
+
 /// A signed provider token in its shared form: sealed under the master key.
 package struct SealedProviderToken: Equatable, Sendable {
     package let sealed: [UInt8]

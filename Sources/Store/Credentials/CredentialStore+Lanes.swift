@@ -41,6 +41,12 @@ extension CredentialStore {
         return try await translating { () throws(PostgresError) in try await pool.read(query).map(LaneBlock.init) }
     }
 
+    /// Why credentials of all apps do not work now.
+    package func refusals(now: WallInstant? = nil) async throws(StoreFault) -> [CredentialRefusal] {
+        let query = Query(CredentialSQL.refusals) { $0.instant("now", now) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(CredentialRefusal.init) }
+    }
+
     package func providerToken(fingerprint: [UInt8]) async throws(StoreFault) -> SealedProviderToken? {
         let query = Query(CredentialSQL.providerToken) { $0.bytes("fingerprint", fingerprint) }
         return try await translating { () throws(PostgresError) in

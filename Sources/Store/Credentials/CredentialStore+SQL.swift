@@ -111,6 +111,21 @@ enum CredentialSQL {
         SELECT credential_id, reason, blocked_at, until FROM lane_blocks WHERE until > coalesce(:now, now()) ORDER BY credential_id
         """)
 
+    /// The blocks that hold, and what processes reported about credentials a moment ago; of each credential the blocks
+    /// first.
+    static let refusals = Statement(
+        "credential_refusals",
+        """
+        SELECT credential_id, reason, since, is_by_provider FROM (
+            SELECT credential_id, reason, blocked_at AS since, true AS is_by_provider
+            FROM lane_blocks WHERE until > coalesce(:now, now())
+            UNION ALL
+            SELECT credential_id, reason, since, false FROM lane_outages
+            WHERE cause IN (\([PushWait.Cause.token, .credentialUnusable].sql))
+                AND reported_at > coalesce(:now, now()) - \(WaitSQL.outageIsFresh)
+        ) AS known ORDER BY credential_id, is_by_provider DESC, since
+        """)
+
     static let providerToken = Statement(
         "provider_token_read",
         "SELECT sealed, issued_at FROM provider_tokens WHERE key_fingerprint = :fingerprint AND sealed IS NOT NULL")

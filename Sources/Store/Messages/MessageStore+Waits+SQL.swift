@@ -6,7 +6,7 @@ import Postgres
 enum WaitSQL {
     private static let routesMax = 100
     /// A process reports an outage every fifteen seconds while it lasts.
-    private static let outageIsFresh = "interval '60 seconds'"
+    static let outageIsFresh = "interval '60 seconds'"
 
     // The services with their suffixes.
     static let services = TopicService.allCases.map { "(\($0.rawValue)::smallint, '\($0.suffix)')" }
