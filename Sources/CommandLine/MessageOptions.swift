@@ -113,4 +113,13 @@ extension JSONObject {
                 return JSONMember("options", .object(JSONObject(others)))
             })
     }
+
+    /// The same message as it is tested: at once, whatever the app's limits are for the devices of others.
+    var asTest: JSONObject {
+        var test = sentNow
+        var options = test["options"]?.object ?? JSONObject()
+        for limit in ["ignore_quiet_hours", "ignore_daily_cap"] { options[limit] = true }
+        test["options"] = .object(options)
+        return test
+    }
 }

@@ -29,8 +29,8 @@ extension MessagesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Cancels a message. This can't be undone.",
             discussion: """
-                Pushes that were not sent yet end as cancelled. --last takes the newest message that has not ended. The \
-                command shows the message and asks first, unless --yes is given.
+                Pushes that were not sent yet end as cancelled. --last takes the newest broadcast that has not ended, or \
+                without one the newest message to named receivers. The command shows the message and asks first, unless --yes is given.
                 """,
             examples: [
                 "carillon messages cancel --last --app garden",
@@ -38,7 +38,7 @@ extension MessagesCommand {
             ])
         @OptionGroup var app: AppOptions
         @Argument(help: "The message's id, as send and messages list show it.") var id: String?
-        @Flag(help: "Takes the newest message that has not ended.") var last = false
+        @Flag(help: "Takes the newest broadcast that has not ended.") var last = false
         @Flag(help: "Skips the confirmation.") var yes = false
 
         func validate() throws {

@@ -22,10 +22,16 @@ struct ChangeOptions: ParsableArguments {
 extension GatewayClient {
     /// Reads a message, changes what is given, and sends the whole parts back.
     ///
-    /// - Parameter path: the message's.
-    fileprivate func edit(_ path: String, _ change: MessageChange) async throws(CommandFault) -> JSONValue {
+    /// - Parameters:
+    ///   - path: the message's.
+    ///   - confirm: called with the message as it will be, before it is changed.
+    fileprivate func edit(
+        _ path: String, _ change: MessageChange, confirm: (JSONObject) async throws(CommandFault) -> Void = { _ in }
+    ) async throws(CommandFault) -> JSONValue {
         let message = try await get(path, as: .message)
-        return try await send("PATCH", path, .object(try change.body(over: message)), as: .message)
+        let body = try change.body(over: message)
+        try await confirm(MessageChange.applied(body, to: message.object?["request"]?.object ?? JSONObject()))
+        return try await send("PATCH", path, .object(body), as: .message)
     }
 }
 
@@ -35,7 +41,9 @@ extension MessagesCommand {
             abstract: "Edits a message that has not started: its texts, name, audience or time.",
             discussion: """
                 A message that has started can't be edited: cancel it, and send a duplicate. Texts in languages that \
-                are not named stay as they are. An audience replaces the whole audience. --at now starts the message.
+                are not named stay as they are. An audience replaces the whole audience. --at now starts the message. \
+                A new audience for a broadcast, and the start of one, are shown with the number of devices and asked \
+                about, unless --yes is given.
                 """,
             examples: [
                 #"carillon messages edit \#(exampleID) --app garden --text "fr:body=Il est midi""#,
@@ -44,13 +52,23 @@ extension MessagesCommand {
             ])
         @OptionGroup var one: One
         @OptionGroup var options: ChangeOptions
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let change = try options.change()
             guard !change.isEmpty else {
                 throw CommandFault(.usage, "nothing to edit is given: a text, --name, --at or an audience")
             }
-            return account(try await client.edit(try one.path(), change))
+            let asksFirst = !yes && (change.audience != nil || change.hour == .now)
+            let edited = try await client.edit(try one.path(), change) { message throws(CommandFault) in
+                guard asksFirst, AudienceDescription(of: message).isDescribed else { return }
+                let slug = try app.slug()
+                let count = (try? await client.count(message, app: slug)).map { AudienceCount($0) }
+                let question = SendQuestion(message, count: count, appZone: await client.timeZone(ofApp: slug))
+                if !gateway.json { for line in question.lines() { Console.remark(line) } }
+                try confirm(question.sentence(app: slug), yes)
+            }
+            return account(edited)
         }
     }
 

@@ -81,12 +81,19 @@ package struct MessagesCommand: AsyncParsableCommand {
                 try one.path("failures"), [("state", state), ("reason", reason)], of: .failure, from: cursor,
                 limit: limit)
             let isFiltered = state != nil || reason != nil
+            var text = isFiltered ? "No push matches." : "No failures: every push that has ended was accepted."
+            if failures.items.isEmpty, cursor == nil {
+                let failed = try await client.get(try one.path(), as: .message).failed
+                if failed > 0, !isFiltered {
+                    text = "\(failed) pushes were not accepted, but their history is no longer stored."
+                }
+            }
             return failures.output(
                 [
                     "INSTALLATION": "installation", "KIND": "kind", "PROVIDER": "provider", "OUTCOME": "state",
                     "REASON": "reason", "ATTEMPTS": "attempts", "AT": "at", "DETAIL": "detail",
                 ],
-                ifEmpty: isFiltered ? "No push matches." : "No failures: every push that has ended was accepted.")
+                ifEmpty: text)
         }
     }
 
@@ -103,6 +110,13 @@ package struct MessagesCommand: AsyncParsableCommand {
                 for line in PushText(history).lines { Console.write(line) }
             }
         }
+    }
+}
+
+extension JSONValue {
+    /// The number of a message's pushes that ended otherwise than accepted.
+    fileprivate var failed: Int64 {
+        members("outcomes").filter { $0.name != "accepted" }.map { $0.value.integer ?? 0 }.sum
     }
 }
 

@@ -119,7 +119,7 @@ package struct SendCommand: AsyncParsableCommand {
         guard isDescribed || receivers != nil || duplicate != nil else { return }
         let question = try await question(message, isDescribed ? try await count(message, client) : nil, client)
         for line in question.lines() { remark(line) }
-        let repetition = duplicate.map { RecentDuplicate.sentence($0, now: Clocks.wallNow()) + " " } ?? ""
+        let repetition = duplicate.map { RecentDuplicate.sentence($0) + " " } ?? ""
         try confirm(
             repetition + question.sentence(app: try app.slug()), yes,
             otherwise: receivers.map { "sent to \($0.sentence) only" } ?? "nothing was done")
@@ -140,13 +140,14 @@ package struct SendCommand: AsyncParsableCommand {
     ) async throws {
         remark("Test: to \(receivers.sentence) only, whatever the audience is.")
         for part in receivers.parts {
-            var content = message.sentNow
+            var content = message.asTest
             content["audience"] = part.audience
             if let name = message["name"]?.string { content["name"] = .string(Self.testName(name)) }
             let earlier = sent.tests.count
-            try await deliver(content, client, key: UUID().uuidString, waits: true, interruption) {
-                sent.tests.append($0)
-            }
+            let isAside = message["audience"] != nil
+            try await deliver(
+                content, client, key: UUID().uuidString, waits: true, isAside: isAside, interruption
+            ) { sent.tests.append($0) }
             guard sent.tests[earlier...].allSatisfy({ $0.reached >= part.devicesMin }) else {
                 throw CommandFault(
                     .failed,
@@ -165,11 +166,17 @@ package struct SendCommand: AsyncParsableCommand {
         if !app.gateway.json { Console.remark(line) }
     }
 
-    /// - Parameter note: called for each resulting message: with its account, or with the answer if not waited for.
+    /// - Parameters:
+    ///   - isAside: another message follows, whose id is the first line of standard output.
+    ///   - note: called for each resulting message: with its account, or with the answer if not waited for.
     private func deliver(
-        _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, _ interruption: Interruption,
-        _ note: (JSONValue) -> Void
+        _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, isAside: Bool = false,
+        _ interruption: Interruption, _ note: (JSONValue) -> Void
     ) async throws {
+        func write(_ line: String) {
+            guard !app.gateway.json else { return }
+            if isAside { Console.remark(line) } else { Console.write(line) }
+        }
         let slug = try app.slug()
         interruption.mayLeave(app: slug)
         defer { interruption.willLeave([], app: slug) }
@@ -178,7 +185,7 @@ package struct SendCommand: AsyncParsableCommand {
         let ids = accepted.strings("messages").isEmpty ? [accepted.shown("id")] : accepted.strings("messages")
         interruption.willLeave(ids, app: slug)
         // At once, so that the message can be stopped while this command watches it.
-        if !app.gateway.json { for id in ids { Console.write(id) } }
+        for id in ids { write(id) }
         let isLocal = JSONValue.object(message).isAtLocalHour
         for id in ids {
             guard waits, !isLocal, !accepted.isToCome else {
@@ -191,7 +198,7 @@ package struct SendCommand: AsyncParsableCommand {
             }
             let account = try await client.watch(try app.path("messages", id), app: slug)
             note(account)
-            if !app.gateway.json { AccountText(account, app: slug).write() }
+            for line in AccountText(account, app: slug).lines { write(line) }
         }
     }
 

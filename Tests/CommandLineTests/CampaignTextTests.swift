@@ -8,11 +8,14 @@ import Testing
 struct CampaignTextTests {
     private func zone() throws -> TimeZone { try #require(TimeZone(identifier: "Europe/Paris")) }
 
-    private func message(_ id: String, _ state: String, _ others: String) throws -> JSONValue {
-        try JSONReader.read(
+    private func message(
+        _ id: String, _ state: String, _ others: String, accepted: Int = 1_204, pending: Int = 7_796
+    ) throws -> JSONValue {
+        let counts = #""audience":9000,"outcomes":{"accepted":\#(accepted)},"pending":\#(pending)"#
+        return try JSONReader.read(
             Array(
-                (#"{"id":"\#(id)","state":"\#(state)","audience":9000,"outcomes":{"accepted":1204},"pending":7796,"#
-                    + #""accepted_at":"2026-11-27T08:00:00.000Z",\#(others)}"#).utf8))
+                (#"{"id":"\#(id)","state":"\#(state)",\#(counts),"accepted_at":"2026-11-27T08:00:00.000Z","#
+                    + #"\#(others)}"#).utf8))
     }
 
     private static let bells =
@@ -70,6 +73,12 @@ struct CampaignTextTests {
                 ],
             ])
         #expect(MessageList([], zone: try zone()).lines.isEmpty)
+        let hour = #","send_at":"2026-12-03T08:00:00.000Z""#
+        let paused = try message("draft", "paused", Self.bells + hour, accepted: 0, pending: 0)
+        let drafts = MessageList([paused], zone: try zone(), now: try #require(RFC3339.parse("2026-12-03T07:59:59Z")))
+        #expect(drafts.lines.first == "Scheduled:" && drafts.lines.last?.contains("09:00 (paused)") == true)
+        let passed = MessageList([paused], zone: try zone(), now: try #require(RFC3339.parse("2026-12-03T08:00:00Z")))
+        #expect(passed.lines.first?.contains("ACCEPTED AT") == true)
     }
 
     @Test("has its name in the question before it is cancelled, with the pushes sent so far")

@@ -113,11 +113,21 @@ struct RecentDuplicateTests {
             RecentDuplicate.mayBeSame(
                 try JSONReader.read(Array(#"{"accepted_at":"\#(accepted)","texts":\#(texts)}"#.utf8)),
                 as: try #require(try JSONReader.read(Array(message.utf8)).object),
-                now: try #require(RFC3339.parse("2026-11-27T08:01:00Z")))
+                newest: try #require(RFC3339.parse("2026-11-27T08:01:00Z")))
         }
         let texts = #"[{"language":null,"title":null,"body":"Noon"}]"#
         #expect(try mayBe("2026-11-27T08:00:30.000Z", texts) && mayBe("2026-11-27T08:00:30.000Z", "[]"))
         #expect(try !mayBe("2026-11-27T07:59:59.000Z", texts))
         #expect(try !mayBe("2026-11-27T08:00:30.000Z", texts.replacing("Noon", with: "Midnight")))
+    }
+
+    @Test("has its age by the gateway's clock")
+    func age() throws {
+        let accepted = #""accepted_at":"2026-11-27T08:00:30.000Z""#
+        func age(_ others: String) throws -> Duration? {
+            RecentDuplicate.age(of: try JSONReader.read(Array("{\(accepted)\(others)}".utf8)))
+        }
+        #expect(try age(#","progress":{"at":"2026-11-27T08:01:00.000Z"}"#) == .seconds(30))
+        #expect(try age("") == nil)
     }
 }

@@ -5,8 +5,10 @@ import Testing
 struct CampaignCommandTests {
     private static let messages = "/v1/apps/garden/messages"
 
-    private static func account(_ id: String, _ state: String = "finished", _ others: String = "") -> String {
-        #"{"id":"\#(id)","state":"\#(state)","audience":2,"outcomes":{"accepted":2},"pending":0\#(others)}"#
+    private static func account(
+        _ id: String, _ state: String = "finished", _ others: String = "", accepted: Int = 2
+    ) -> String {
+        #"{"id":"\#(id)","state":"\#(state)","audience":2,"outcomes":{"accepted":\#(accepted)},"pending":0\#(others)}"#
     }
 
     private static let stored =
@@ -26,6 +28,21 @@ struct CampaignCommandTests {
                     ])
             ])
         #expect(try await gateway.run(["messages", "edit", "m"]) == 64)
+    }
+
+    @Test("counts and asks before an edit that makes or starts a broadcast", arguments: [["--tag", "news"], ["--at", "now"]])
+    func startingEdit(change: [String]) async throws {
+        let scheduled = Self.account("m", "scheduled", Self.stored)
+        let answers = [
+            "GET \(Self.messages)/m": [scheduled], "PATCH \(Self.messages)/m": [scheduled],
+            "POST /v1/apps/garden/audience": [#"{"count":1204,"exact":true,"by":{}}"#],
+        ]
+        let asked = CannedGateway(answers)
+        #expect(try await asked.run(["messages", "edit", "m"] + change) == 64)
+        #expect(asked.changes.map(\.line) == ["POST /v1/apps/garden/audience"])
+        let confirmed = CannedGateway(answers)
+        #expect(try await confirmed.run(["messages", "edit", "m", "--yes"] + change) == 0)
+        #expect(confirmed.changes.map(\.line) == ["PATCH \(Self.messages)/m"])
     }
 
     @Test("can't be edited once it has started, which is the gateway's refusal")
@@ -51,10 +68,13 @@ struct CampaignCommandTests {
         #expect(gateway.changes.last?.body == ["name": "Again", "audience": ["tags": ["any": ["news"]]]])
     }
 
-    @Test("cancels the unfinished message that was accepted last, wherever its id puts it in the list")
+    @Test("cancels the unfinished broadcast that was accepted last, wherever its id puts it in the list")
     func last() async throws {
-        let list = [("c", "cancelled", 3), ("a", "scheduled", 1), ("b", "sending", 2)].map {
-            Self.account($0, $1, #","accepted_at":"2026-12-01T12:00:0\#($2)Z""#)
+        let list = [
+            ("c", "cancelled", 3, "all"), ("d", "sending", 4, "users"), ("a", "scheduled", 1, "all"),
+            ("b", "sending", 2, "tags"),
+        ].map {
+            Self.account($0, $1, #","accepted_at":"2026-12-01T12:00:0\#($2)Z","asked":{"\#($3)":1}"#)
         }
         let gateway = CannedGateway([
             "GET \(Self.messages)": [#"{"items":[\#(list.joined(separator: ","))],"next":null}"#],
@@ -81,7 +101,8 @@ struct CampaignCommandTests {
         ]
         #expect(try await gateway.run(send) == 0)
         let common: [(String, JSONValue)] = [
-            ("notification", ["body": "Noon"]), ("name", "Noon bells (test)"), ("options", .object(JSONObject())),
+            ("notification", ["body": "Noon"]), ("name", "Noon bells (test)"),
+            ("options", ["ignore_quiet_hours": true, "ignore_daily_cap": true]),
         ]
         let audiences: [JSONValue] = [["installations": ["phone-1", "phone-2"]], ["users": ["frida"]]]
         let bodies = audiences.map { audience in
@@ -99,6 +120,20 @@ struct CampaignCommandTests {
         let send = ["send", "--all", "--body", "Noon", "--test-to", "phone-1,phone-2,phone-3", "--yes"]
         #expect(try await gateway.run(send) == 1)
         #expect(gateway.changes.count == 1)
+    }
+
+    @Test("stops if one user has no device, though another one has two")
+    func absentUser() async throws {
+        let unheard = #"501 {"code":"not_supported","detail":"No events."}"#
+        let gateway = CannedGateway([
+            "POST \(Self.messages)": ["202 " + Self.account("t"), "202 " + Self.account("u", accepted: 0)],
+            "GET \(Self.messages)/t": [Self.account("t")],
+            "GET \(Self.messages)/u": [Self.account("u", accepted: 0)],
+            "GET \(Self.messages)/t/events": [unheard], "GET \(Self.messages)/u/events": [unheard],
+        ])
+        let send = ["send", "--all", "--body", "Noon", "--test-to", "user:ann,user:ben", "--yes"]
+        #expect(try await gateway.run(send) == 1)
+        #expect(gateway.changes.count == 2)
     }
 
     @Test("counts its audience and sends nothing")

@@ -55,7 +55,9 @@ package struct ChangeRequest: Equatable, Sendable {
     }
 
     /// Whether the change requires that the message has not started.
-    var isBeforeStart: Bool { sendAt != .keep || texts != nil || audience != nil }
+    var isBeforeStart: Bool { name != .keep || changesRequest }
+
+    private var changesRequest: Bool { sendAt != .keep || texts != nil || audience != nil }
 }
 
 extension ChangeRequest {
@@ -68,6 +70,7 @@ extension ChangeRequest {
         (revision.name, revision.ratePerSecond) = (name, ratePerSecond)
         guard isBeforeStart else { return revision }
         guard record.hasNotStarted else { throw .started(record.state) }
+        guard changesRequest else { return revision }
         guard var request = record.request else { throw .contentSwept }
         if let audience { request.audience = audience.withCutoffs(of: app, at: record.acceptedAt) }
         let scope = request.audience.scope
@@ -154,16 +157,15 @@ extension Problem {
 
     static func started(_ state: MessageState) -> Problem {
         switch state {
-        case .cancelled: return over(state, "changed")
-        case .finished:
+        case .cancelled, .finished:
             return Problem(
                 .messageStarted,
-                "The message has finished: only its name can be changed. To send it again, change and resume a "
+                "The message is \(state.name): it can no longer be changed. To send it again, change and resume a "
                     + "duplicate (POST .../duplicate).")
         case .accepted, .scheduled, .planning, .sending, .paused:
             return Problem(
                 .messageStarted,
-                "The message has started: its state is \(state.name). Only its name and its rate can be changed. To "
+                "The message has started: its state is \(state.name). Only its rate can be changed. To "
                     + "send something else, cancel it (POST .../cancel), and change and resume a duplicate "
                     + "(POST .../duplicate).")
         }

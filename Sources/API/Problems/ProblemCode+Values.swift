@@ -166,7 +166,7 @@ extension ProblemCode {
     package static let messageOver = ProblemCode(
         "message_over", 409, "The message has ended",
         cause: """
-            a finished or cancelled message can't be paused, resumed, cancelled or changed; only its name can. \
+            a finished or cancelled message can't be paused, resumed or cancelled, and its rate can't be changed. \
             Cancelling a cancelled message and pausing a paused message are not errors.
             """,
         remedy: "none is needed: no more pushes will be sent. To send cancelled pushes, send a new message.")
@@ -174,12 +174,12 @@ extension ProblemCode {
     package static let messageStarted = ProblemCode(
         "message_started", 409, "The message has started",
         cause: """
-            `send_at`, `notification` and `audience` can be changed while the message waits for its time, or is paused \
-            and its audience is not being cut yet. Its pushes may have left since.
+            `name`, `send_at`, `notification` and `audience` can be changed while the message waits for its time, or is \
+            paused and its audience is not being cut yet. Its pushes may have left since, or it was cancelled.
             """,
         remedy: """
             cancel the message, and send a duplicate: `POST .../duplicate` makes a paused one, which can be changed and \
-            resumed. The name and the rate can still be changed.
+            resumed. The rate can still be changed.
             """)
 
     package static let contentSwept = ProblemCode(

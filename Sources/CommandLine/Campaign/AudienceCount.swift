@@ -14,7 +14,9 @@ package struct AudienceCount {
     package var number: String { Self.grouped(answer.count("count")) }
 
     /// "1,204 devices", or "at least 10,000 devices".
-    package var sentence: String { (isExact ? "" : "at least ") + Self.devices(answer.count("count")) }
+    package var sentence: String { atLeast + Self.devices(answer.count("count")) }
+
+    private var atLeast: String { isExact ? "" : "at least " }
 
     /// The parts by provider and by language, and by time zone if asked.
     package func parts(withZones: Bool) -> [String] {
@@ -36,11 +38,10 @@ package struct AudienceCount {
     package func hourLines(appZone: String?, sendsPassed: Bool) -> [String] {
         var lines: [String] = []
         if let passed = answer.object?["passed"]?.integer {
-            let devices = (isExact ? "" : "at least ") + Self.devices(passed)
             lines.append(
                 passed == 0
-                    ? "  This hour has passed for no device yet."
-                    : "  This hour has passed already for \(devices): "
+                    ? "  This hour has passed for no device yet" + (isExact ? "." : " among those that were counted.")
+                    : "  This hour has passed already for \(atLeast)\(Self.devices(passed)): "
                         + (sendsPassed
                             ? "they get the message at once."
                             : "they get nothing (--local-time-passed send sends it to them at once)."))
@@ -48,7 +49,7 @@ package struct AudienceCount {
         let without = answer.object?["by"]?.object?["time_zone"]?.count("none") ?? 0
         if without > 0 {
             let zone = appZone.map { TerminalText.clean($0) } ?? "the app's time zone, else UTC"
-            lines.append("  \(Self.devices(without)) without a time zone: the app's clock decides (\(zone)).")
+            lines.append("  \(atLeast)\(Self.devices(without)) without a time zone: the app's clock decides (\(zone)).")
         }
         return lines
     }

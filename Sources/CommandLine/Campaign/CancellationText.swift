@@ -26,7 +26,8 @@ extension GatewayClient {
     private static let searchedMax = 1_000
     private static let unfinished = ["accepted", "scheduled", "planning", "sending", "paused"]
 
-    /// The id of the unfinished message that was accepted last. Its id does not tell: it has the time of sending.
+    /// The id of the unfinished broadcast that was accepted last, else of the last message to named receivers: an app
+    /// may send many of those meanwhile. The id does not tell: it has the time of sending.
     ///
     /// - Parameter path: the app's messages.
     func newestUnfinished(_ path: String) async throws(CommandFault) -> String {
@@ -35,7 +36,9 @@ extension GatewayClient {
             found += try await list(path, [("state", state)], of: .message, limit: Self.searchedMax).items
         }
         let open = found.filter { Self.unfinished.contains($0.shown("state")) }
-        guard let newest = open.max(by: { Self.acceptance($0) < Self.acceptance($1) }) else {
+        let broadcasts = open.filter(\.isBroadcast)
+        let candidates = broadcasts.isEmpty ? open : broadcasts
+        guard let newest = candidates.max(by: { Self.acceptance($0) < Self.acceptance($1) }) else {
             throw CommandFault(.failed, "no message to cancel: every one of the app's messages has ended")
         }
         return newest.shown("id")
@@ -43,4 +46,12 @@ extension GatewayClient {
 
     /// The time without its Z: a text with fewer digits comes first then, as the time does.
     private static func acceptance(_ message: JSONValue) -> Substring { message.shown("accepted_at").dropLast() }
+}
+
+extension JSONValue {
+    /// Whether a listed message is for an audience that names no receivers. An older gateway does not tell.
+    fileprivate var isBroadcast: Bool {
+        guard let asked = object?["asked"]?.object else { return false }
+        return ["installations", "users", "tokens"].allSatisfy { asked[$0] == nil }
+    }
 }

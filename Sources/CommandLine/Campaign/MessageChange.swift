@@ -12,6 +12,18 @@ package struct MessageChange {
 
     package var isEmpty: Bool { texts.isEmpty && audience == nil && name == nil && hour == nil }
 
+    /// A message's request with the members of a PATCH in it.
+    package static func applied(_ body: JSONObject, to request: JSONObject) -> JSONObject {
+        var message = request
+        for member in body.members where member.name != "send_at" { message[member.name] = member.value }
+        if let hour = body["send_at"] {
+            var options = message["options"]?.object ?? JSONObject()
+            options["send_at"] = hour.isNull ? nil : hour
+            message["options"] = .object(options)
+        }
+        return message
+    }
+
     /// The body of the PATCH. Texts that are not given stay, so the whole notification is sent.
     ///
     /// - Parameter message: the account of the message with its stored request.

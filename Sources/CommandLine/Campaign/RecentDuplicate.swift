@@ -1,13 +1,12 @@
 import Basis
 import Calendar
 import JSON
-import Reactor
 
 /// A message with the same texts to the same audience, accepted a moment ago: probably the command was given twice.
 package enum RecentDuplicate {
     static let ageMax: Duration = .seconds(60)
     /// Older messages are not looked at, and further candidates not compared, so that nobody waits.
-    static let listedMax = 100
+    static let listedMax = 2_000
     static let comparedMax = 20
     /// Lists shorten long texts, but not to less than this.
     private static let charactersCompared = 100
@@ -28,10 +27,10 @@ package enum RecentDuplicate {
     }
 
     /// Whether a listed message may have the same texts.
-    package static func mayBeSame(_ listed: JSONValue, as message: JSONObject, now: WallInstant) -> Bool {
-        guard let accepted = listed.object?["accepted_at"]?.string.flatMap({ RFC3339.parse($0) }),
-            now - accepted <= ageMax
-        else { return false }
+    ///
+    /// - Parameter newest: the last acceptance in the list.
+    package static func mayBeSame(_ listed: JSONValue, as message: JSONObject, newest: WallInstant) -> Bool {
+        guard let accepted = time(listed, "accepted_at"), newest - accepted <= ageMax else { return false }
         let common = listed.elements("texts").first { $0.object?["language"]?.isNull != false }
         return ["title", "body"].allSatisfy { part in
             guard let shown = common?.object?[part]?.string else { return true }
@@ -55,12 +54,22 @@ package enum RecentDuplicate {
         }
     }
 
-    /// "The message 0192... with the same text went to the same audience 12 s ago (by marketing)."
-    static func sentence(_ message: JSONValue, now: WallInstant) -> String {
-        let accepted = message.object?["accepted_at"]?.string.flatMap { RFC3339.parse($0) } ?? now
+    /// The time since a message was accepted, both by the gateway's clock; nil: an older gateway does not tell.
+    package static func age(of account: JSONValue) -> Duration? {
+        guard let accepted = time(account, "accepted_at"), let now = time(account.object?["progress"] ?? .null, "at")
+        else { return nil }
+        return max(.zero, now - accepted)
+    }
+
+    static func time(_ value: JSONValue, _ member: String) -> WallInstant? {
+        value.object?[member]?.string.flatMap { RFC3339.parse($0) }
+    }
+
+    /// "The message 0192... with the same text was sent to the same audience 12 s ago, by marketing."
+    static func sentence(_ message: JSONValue) -> String {
         let author = message.object?["author"]?.string.map { ", by " + TerminalText.clean($0) } ?? ""
         return "The message \(message.shown("id")) with the same text was sent to the same audience "
-            + "\(ProgressText.span(max(.zero, now - accepted))) ago\(author)."
+            + "\(ProgressText.span(age(of: message) ?? .zero)) ago\(author)."
     }
 }
 
@@ -71,15 +80,17 @@ extension GatewayClient {
     ///   - path: the app's messages.
     ///   - ids: messages that are no duplicates: the tests of this command.
     func recentDuplicate(of message: JSONObject, path: String, except ids: [String]) async -> JSONValue? {
-        let now = Clocks.wallNow()
-        guard let newest = try? await list(path, of: .message, limit: RecentDuplicate.listedMax) else { return nil }
-        let candidates = newest.items.filter {
-            !ids.contains($0.shown("id")) && RecentDuplicate.mayBeSame($0, as: message, now: now)
+        guard let items = try? await list(path, of: .message, limit: RecentDuplicate.listedMax).items,
+            let newest = items.first.flatMap({ RecentDuplicate.time($0, "accepted_at") })
+        else { return nil }
+        let candidates = items.filter {
+            !ids.contains($0.shown("id")) && RecentDuplicate.mayBeSame($0, as: message, newest: newest)
         }
         for candidate in candidates.prefix(RecentDuplicate.comparedMax) {
             let one = path + "/" + Self.escaped(candidate.shown("id"))
             guard let account = try? await get(one, as: .message), let request = account.object?["request"],
-                RecentDuplicate.isSame(request, as: message)
+                RecentDuplicate.isSame(request, as: message),
+                let age = RecentDuplicate.age(of: account), age <= RecentDuplicate.ageMax
             else { continue }
             return account
         }

@@ -2,7 +2,7 @@ import JSON
 
 /// The receivers of a test, as `--test-to` names them: `phone-1`, `user:frida`, `tag:staff`.
 package struct TestReceivers: Equatable {
-    /// One message of the test. An audience names receivers of one form only.
+    /// One message of the test. An audience names receivers of one form only, and a user may have several devices.
     package struct Part: Equatable {
         package let audience: JSONValue
         /// "the installations phone-1 and phone-2".
@@ -46,7 +46,8 @@ package struct TestReceivers: Equatable {
                 ["installations": .list(of: installations)], "installation", installations,
                 devicesMin: installations.count)
         }
-        if !users.isEmpty { add(["users": .list(of: users)], "user", users, devicesMin: users.count) }
+        // Each user's own message: beside others, nobody sees that one of them has no device.
+        for user in users { add(["users": .list(of: [user])], "user", [user], devicesMin: 1) }
         if !tags.isEmpty { add(["tags": ["any": .list(of: tags)]], "tag", tags, devicesMin: 1) }
         return parts
     }

@@ -200,10 +200,11 @@ private struct NamedCounts: Sendable {
         counts[isKept ? name : Self.other, default: 0] += count
     }
 
-    /// The most frequent names, and `other` for the sum of the others, which comes last.
+    /// The most frequent names, always `none`, and `other` for the sum of the others, which comes last.
     var parts: [AudienceCount.Part] {
         let order = counts.filter { $0.key != Self.other }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        let listed = order.prefix(Self.partsMax).map { AudienceCount.Part($0.key, $0.value) }
+        let listed = order.enumerated().filter { $0.offset < Self.partsMax || $0.element.key == Self.none }
+            .map { AudienceCount.Part($0.element.key, $0.element.value) }
         let others = sum - listed.reduce(0) { $0 + $1.count }
         return listed + (others > 0 ? [AudienceCount.Part(Self.other, others)] : [])
     }
