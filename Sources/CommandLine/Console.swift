@@ -35,7 +35,10 @@ package enum Console {
             && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
 
-    static func ask(_ question: String) { FileHandle.standardError.write(Data(question.utf8)) }
+    /// Writes a question without a line end, to be answered behind it.
+    static func ask(_ question: String) {
+        FileHandle.standardError.write(Data(TerminalText.clean(question).utf8))
+    }
 
     /// The rows of the terminal on standard output; nil: it is no terminal, or reports no size.
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }

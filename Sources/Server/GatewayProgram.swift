@@ -16,11 +16,13 @@ import ServiceLifecycle
 import Signing
 import Store
 import TLS
+import UnixSignals
 import WakeUp
 
 /// The running gateway: every module wired to its neighbours, from the database up to the HTTP API.
 package struct GatewayProgram: Sendable {
     private let settings: Settings
+    private let hangUps: UnixSignalsSequence?
     private let steps: (any StepListener)?
     private let log: Logger
 
@@ -31,23 +33,28 @@ package struct GatewayProgram: Sendable {
     /// All clients, and lanes for some thousand credentials.
     private static let descriptorsWanted = 65_536
 
-    /// - Parameter steps: nil in production.
-    package init(settings: Settings, steps: (any StepListener)? = nil, log: Logger) {
-        (self.settings, self.steps, self.log) = (settings, steps, log)
+    private init(settings: Settings, hangUps: UnixSignalsSequence?, steps: (any StepListener)?, log: Logger) {
+        (self.settings, self.hangUps, self.steps, self.log) = (settings, hangUps, steps, log)
     }
 
     /// Reads the settings, runs until SIGTERM or SIGINT, and exits: with 0 after a drain, else with one line.
+    ///
+    /// - Parameter steps: nil in production.
     package static func runToEnd(steps: (any StepListener)? = nil) async -> Never {
         do {
+            var hangUps = await CertificateReload.trap(isEncrypted: nil)
             let reader = try SettingsReader()
             let settings = try reader.read()
+            if hangUps == nil {
+                hangUps = await CertificateReload.trap(isEncrypted: settings.tlsCertificateFile != nil)
+            }
             let log = LogOutput.start(settings)
             for unknown in reader.unknownVariables {
                 var metadata: Logger.Metadata = ["name": "\(unknown.name)"]
                 if let nearest = unknown.nearest { metadata["nearest"] = "\(nearest)" }
                 log.warning("Unknown setting", metadata: metadata)
             }
-            try await GatewayProgram(settings: settings, steps: steps, log: log).run()
+            try await GatewayProgram(settings: settings, hangUps: hangUps, steps: steps, log: log).run()
         } catch {
             Console.complain("\(error)")
             exit(1)
@@ -122,7 +129,9 @@ package struct GatewayProgram: Sendable {
                 .init(service: ImpairmentWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
                 .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),
-                .init(service: CertificateReload(files: ListenerFiles(settings), identity: identity, log: log)),
+                .init(
+                    service: CertificateReload(
+                        hangUps: hangUps, files: ListenerFiles(settings), identity: identity, log: log)),
                 .init(service: api),
                 .init(service: DrainsAtOnce(delivery: delivery, beginning: beginning, log: log)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)

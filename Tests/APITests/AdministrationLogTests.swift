@@ -14,6 +14,7 @@ struct AdministrationLogTests {
             let key = try await world.expect(
                 201, "POST", app + "/keys", #"{"name": "rotation", "scopes": ["credentials"]}"#)
             let bearer = try #require(try key.member("key")?.string)
+            let keyID = try #require(try key.member("id")?.string)
             let pem = try ES256Key.generate().privatePEM()
             let made = try await world.call("POST", app + "/credentials", Self.body(of: pem), key: bearer)
             let id = try #require(try made.member("items")?.array?.first?.object?["id"]?.string)
@@ -25,10 +26,10 @@ struct AdministrationLogTests {
             let fields = "credential=\(id) environment=sandbox key=ABCDE12345 provider=apns"
             #expect(
                 log.about("Credential") == [
-                    "Credential submitted app=tower by=rotation \(fields)",
-                    "Credential activated app=tower by=rotation \(fields)",
-                    "Credential retired app=tower by=rotation \(fields)",
-                    "Credential deleted app=tower by=admin key \(fields)",
+                    "Credential submitted app=tower by=rotation by_key_id=\(keyID) \(fields)",
+                    "Credential activated app=tower by=rotation by_key_id=\(keyID) \(fields)",
+                    "Credential retired app=tower by=rotation by_key_id=\(keyID) \(fields)",
+                    "Credential deleted app=tower by=admin key by_key_id=operator \(fields)",
                 ])
             #expect(!log.text.contains(bearer) && !log.text.contains("PRIVATE"))
             #expect(!log.text.contains(String(decoding: pem, as: UTF8.self).split(separator: "\n")[1]))
@@ -44,7 +45,7 @@ struct AdministrationLogTests {
                 201, "POST", app + "/keys", #"{"name": "backend", "scopes": ["devices", "messages"]}"#)
             let id = try #require(try made.member("id")?.string)
             try await world.expect(204, "DELETE", "\(app)/keys/\(id)")
-            let fields = "app=tower by=admin key key_id=\(id) name=backend scopes=devices,messages"
+            let fields = "app=tower by=admin key by_key_id=operator key_id=\(id) name=backend scopes=devices,messages"
             #expect(log.about("API key") == ["API key created \(fields)", "API key revoked \(fields)"])
             let key = try #require(try made.member("key")?.string)
             #expect(!log.text.contains(key))

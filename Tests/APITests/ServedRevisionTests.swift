@@ -243,7 +243,7 @@ struct ServedRevisionTests {
         }
     }
 
-    @Test("needs the scope of the audience that results")
+    @Test("needs the scopes of the old audience and of the new one")
     func scopes() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -257,7 +257,23 @@ struct ServedRevisionTests {
             #expect(try await status("{\(everybody)}") == 403)
             #expect(try await world.call("PATCH", path, "{\(everybody)}").status == 200)
             #expect(try await status("{\(texts)}") == 403)
+            #expect(try await status(#"{"audience": {"users": ["ann"]}, \#(texts)}"#) == 403)
             #expect(try await world.call("POST", path + "/duplicate", key: direct).status == 403)
+        }
+    }
+
+    @Test("stores no topic for a change that is refused")
+    func topics() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let path = try await world.send(app, #""audience": {"users": ["ann"]}, \#(texts), \#(scheduled)"#)
+            let broadcaster = try await world.key(app, #""broadcast""#, name: "broadcaster")
+            let tokens =
+                #"{"audience": {"tokens": [{"provider": "apns", "token": "a001", "topic": "com.example.invented"}]}}"#
+            let unknown = app + "/messages/01980000-0000-7000-8000-000000000000"
+            #expect(try await world.call("PATCH", path, tokens, key: broadcaster).status == 403)
+            #expect(try await world.call("PATCH", unknown, tokens, key: broadcaster).status == 404)
+            #expect(try await world.pool.number("SELECT count(*) FROM routes") == 0)
         }
     }
 }

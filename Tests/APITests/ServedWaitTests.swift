@@ -48,6 +48,8 @@ private struct WaitingWorld: Sendable {
         try await world.expect(200, "POST", "\(Self.path)/messages/\(message)/\(name)")
     }
 
+    func path(of message: String) -> String { "\(Self.path)/messages/\(message)" }
+
     func waiting(_ message: String) async throws -> [JSONObject] {
         let progress = try await world.expect(200, "GET", "\(Self.path)/messages/\(message)").member("progress")
         return try #require(progress?.object?["waiting"]?.array).compactMap(\.object)
@@ -101,6 +103,12 @@ private struct Situation: Sendable, CustomTestStringConvertible {
         },
         Situation("the message before it", "predecessor", pushes: nil, reason: "its id") {
             try await $0.send(planned: false, more: #", "apns": [{}, {}]"#)
+        },
+        Situation("the message before it, which is later", "predecessor", pushes: nil, reason: "its id") { world in
+            let hour = RFC3339.format(Clocks.wallNow() + .seconds(3_600))
+            let second = try await world.send(#""send_at": "\#(hour)""#, planned: false, more: #", "apns": [{}, {}]"#)
+            try await world.world.expect(200, "PATCH", world.path(of: second), #"{"send_at": null}"#)
+            return second
         },
         Situation("a pause before planning", "resume", pushes: nil) { world in
             let message = try await world.send(planned: false)

@@ -9,10 +9,10 @@ struct AskedTimeTests {
     private func paris() throws -> TimeZone { try #require(TimeZone(identifier: "Europe/Paris")) }
 
     private func sendAt(
-        _ text: String, at now: String = "2026-11-27T07:30:00Z", isDeviceLocal: Bool = false
+        _ text: String, at now: String = "2026-11-27T07:30:00Z", isDeviceLocal: Bool = false, zone: TimeZone? = nil
     ) throws -> String? {
-        let now = try #require(RFC3339.parse(now))
-        return try AskedTime(text, now: now, zone: paris()).sendAt(isDeviceLocal: isDeviceLocal, zone: paris())
+        let (now, zone) = (try #require(RFC3339.parse(now)), try zone ?? paris())
+        return try AskedTime(text, now: now, zone: zone).sendAt(isDeviceLocal: isDeviceLocal, zone: zone)
     }
 
     @Test(
@@ -38,6 +38,8 @@ struct AskedTimeTests {
     func summerTime() throws {
         #expect(try sendAt("tomorrow 9:00", at: "2026-03-28T12:00:00Z") == "2026-03-29T07:00:00.000Z")
         #expect(try sendAt("2026-03-29T02:30") == "2026-03-29T01:30:00.000Z")
+        let newYork = try #require(TimeZone(identifier: "America/New_York"))
+        #expect(try sendAt("2027-03-14T02:30", zone: newYork) == "2027-03-14T07:30:00.000Z")
     }
 
     @Test("stays a local time if each device's clock decides")

@@ -37,6 +37,9 @@ struct BrokenSituation: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
+    /// A remedy that nobody should follow here.
+    static let lossy = ["drop it", "remove the folder"]
+
     /// Whether a line of the doctor's says it.
     func isNamed(in line: Substring) -> Bool {
         line.hasPrefix("\(level.rawValue)  \(subject): ") && isSaid(in: line)

@@ -32,9 +32,11 @@ extension Journeys {
             try await World.within(isEncrypted: true) { world in
                 let gateway = try await world.gateway()
                 let before = try EncryptedClient(to: gateway, trusting: world.authority.pem).certificate
+                _ = try world.renewServerCertificate(from: Clocks.wallNow() + .seconds(-10 * 86_400))
+                try await Self.hangUp(gateway, until: "the certificate has expired")
                 try Data("no certificate".utf8).write(to: world.folder.appending(path: "server.pem"))
-                try await Self.hangUp(gateway, until: "TLS certificate can't be used: the old one stays in use")
-                #expect(gateway.program.logged.contains("holds no certificate in PEM"))
+                try await Self.hangUp(gateway, until: "holds no certificate in PEM")
+                #expect(gateway.program.logged.contains("TLS certificate can't be used: the old one stays in use"))
                 let after = try EncryptedClient(to: gateway, trusting: world.authority.pem)
                 #expect(after.certificate == before)
                 #expect(try after.status(of: "/healthz") == 200)
@@ -61,10 +63,10 @@ extension Journeys {
 
 extension World {
     /// Writes another certificate and key into the gateway's file, as certbot does; returns the certificate's SHA-256.
-    fileprivate func renewServerCertificate() throws -> [UInt8] {
+    fileprivate func renewServerCertificate(from start: WallInstant = Clocks.wallNow()) throws -> [UInt8] {
         let identity = try authority.issue(
             CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],
-            validity: .days(3, from: Clocks.wallNow()))
+            validity: .days(3, from: start))
         try Data(try identity.pem()).write(to: folder.appending(path: "server.pem"))
         return identity.certificate.sha256
     }

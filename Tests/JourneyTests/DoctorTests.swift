@@ -52,6 +52,7 @@ extension Journeys {
                 let lines = reported.printed.split(separator: "\n")
                 let place = try #require(lines.firstIndex(where: situation.isNamed), "\(reported.printed)")
                 #expect(lines[place + 1].hasPrefix("      -> "), "a remedy follows")
+                #expect(!BrokenSituation.lossy.contains { lines[place + 1].contains($0) }, "\(reported.printed)")
                 #expect(reported.code == (situation.level == .bad ? 1 : 0), "\(reported.printed)")
                 #expect(!reported.printed.contains("pass-of-a-test"))
                 try await scene.gateway?.stopGently()

@@ -30,7 +30,9 @@ struct CampaignCommandTests {
         #expect(try await gateway.run(["messages", "edit", "m"]) == 64)
     }
 
-    @Test("counts and asks before an edit that makes or starts a broadcast", arguments: [["--tag", "news"], ["--at", "now"]])
+    @Test(
+        "counts and asks before an edit that makes or starts a broadcast",
+        arguments: [["--tag", "news"], ["--at", "now"]])
     func startingEdit(change: [String]) async throws {
         let scheduled = Self.account("m", "scheduled", Self.stored)
         let answers = [

@@ -310,11 +310,12 @@ struct HistoryRetentionTests {
         return try rows.map(String.init)
     }
 
-    private func write(_ world: StoreWorld, day: Int64) async throws {
+    /// - Parameter writtenDay: the day of the write; nil: that of the message's id.
+    private func write(_ world: StoreWorld, day: Int64, on writtenDay: Int64? = nil) async throws {
         try await world.pool.script(
             """
             INSERT INTO push_history VALUES ((lpad(to_hex(\(day)::bigint * 86400000), 12, '0') || repeat('0', 20))::uuid,
-                \(day), 0, 1, 1, 2, 'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101')
+                \(day), 0, 1, 1, 2, 'BadTopic', 1, to_timestamp(\(writtenDay ?? day)::bigint * 86400), 1, 1, 1, '\\x8101')
             """)
     }
 
@@ -339,6 +340,18 @@ struct HistoryRetentionTests {
             _ = try await world.stores.sweeper.sweep(twoDays, now: noon + .seconds(3 * 86_400))
             let later = (20_001...20_006).map { "push_history_d\($0)" } + ["push_history_other"]
             #expect(try await partitions(world) == later)
+            #expect(try await world.number("SELECT count(*) FROM push_history") == 0)
+        }
+    }
+
+    @Test("stays for its time if its message was sent long after the message's id was made")
+    func sentLate() async throws {
+        try await withStores { world in
+            let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
+            try await write(world, day: 19_900, on: 20_000)
+            #expect(try await world.stores.sweeper.sweep(twoDays, now: noon) == 0)
+            #expect(try await world.number("SELECT count(*) FROM push_history") == 1)
+            #expect(try await world.stores.sweeper.sweep(twoDays, now: noon + .seconds(3 * 86_400)) == 1)
             #expect(try await world.number("SELECT count(*) FROM push_history") == 0)
         }
     }

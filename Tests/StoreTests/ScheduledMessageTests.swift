@@ -50,6 +50,21 @@ struct ScheduledMessageTests {
         }
     }
 
+    @Test("wakes nobody while it follows a message that is due later")
+    func following() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            try await accept(world, message(world), message(world, 2))
+            try await world.pool.script(
+                "UPDATE schedules SET due_at = due_at - interval '5 hours' WHERE after_message IS NOT NULL")
+            let late = dawn + .seconds(2 * 3_600)
+            #expect(try await messages.fallDue(now: late) == 0)
+            #expect(try await messages.nextDue(now: late) == noon - late)
+            #expect(try await messages.fallDue(now: noon) == 2)
+            #expect(try await messages.nextDue(now: noon) == nil)
+        }
+    }
+
     @Test("takes the time of sending as the present time in its filter")
     func now() async throws {
         try await withStores { world in

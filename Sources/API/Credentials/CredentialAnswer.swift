@@ -32,7 +32,9 @@ enum CredentialAnswer {
         }
     }
 
-    private static func write(_ credential: CredentialRecord, _ refusals: [CredentialRefusal], to writer: inout JSONWriter) {
+    private static func write(
+        _ credential: CredentialRecord, _ refusals: [CredentialRefusal], to writer: inout JSONWriter
+    ) {
         writer.member("id", String(credential.id.value))
         writer.member("submission", String(credential.submission.value))
         writer.member("provider", credential.provider.name)

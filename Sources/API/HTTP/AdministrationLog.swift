@@ -26,7 +26,7 @@ struct AdministrationLog: Sendable {
             metadata: [
                 "app": "\(app)", "credential": "\(credential.id.value)", "provider": "\(credential.provider.name)",
                 "environment": "\(credential.environment.name)", "key": "\(credential.publicName)",
-                "by": "\(caller.name)",
+                "by": "\(caller.name)", "by_key_id": "\(caller.keyText)",
             ])
     }
 
@@ -36,8 +36,14 @@ struct AdministrationLog: Sendable {
             metadata: [
                 "app": "\(key.app ?? "all")", "key_id": "\(key.id)", "name": "\(key.name)",
                 "scopes": "\(key.scopes.map(\.rawValue).joined(separator: ","))", "by": "\(caller.name)",
+                "by_key_id": "\(caller.keyText)",
             ])
     }
+}
+
+extension Caller {
+    /// Its key's id, for the log. A name may be that of another app's key.
+    fileprivate var keyText: String { key.map { String($0) } ?? "operator" }
 }
 
 extension CredentialRecord {

@@ -27,7 +27,9 @@ package struct Caller: Equatable, Sendable {
     /// The name that the messages of the client show; nil for a client without a key.
     var author: String? { name.isEmpty ? nil : name }
 
-    static let admin = Caller(scopes: [.admin], name: "admin key")
+    /// The name of the operator's key, which no other key may have.
+    static let adminName = "admin key"
+    static let admin = Caller(scopes: [.admin], name: adminName)
     static let nobody = Caller(scopes: [])
     static func user(token: String) -> Caller { Caller(scopes: [], userToken: token) }
 

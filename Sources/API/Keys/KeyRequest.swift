@@ -16,6 +16,11 @@ struct KeyRequest: Equatable, Sendable {
         var reader = try EnvelopeReader(body: body)
         let name = try reader.requiredString("name", bytesMax: nameBytesMax, "a name that says what the key is for")
         guard RegistrationRequest.isText(name) else { throw .controlCharacters(at: .root / "name") }
+        guard name.lowercased() != Caller.adminName else {
+            throw Problem(
+                .invalidValue, "\"\(name)\" is the name of the operator's own key. Give another one.",
+                at: .root / "name")
+        }
         let asked = try reader.required("scopes", "an array of scope names")
         let scopes = try Self.scopes(asked)
         let expiresAt = try reader.string("expires_at", bytesMax: 64).map { (text) throws(Problem) in

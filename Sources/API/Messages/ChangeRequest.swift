@@ -72,9 +72,9 @@ extension ChangeRequest {
         guard record.hasNotStarted else { throw .started(record.state) }
         guard changesRequest else { return revision }
         guard var request = record.request else { throw .contentSwept }
+        let stored = request.audience.scope
         if let audience { request.audience = audience.withCutoffs(of: app, at: record.acceptedAt) }
-        let scope = request.audience.scope
-        guard caller.has(scope) else { throw .missingScope([scope]) }
+        for scope in [stored, request.audience.scope] where !caller.has(scope) { throw .missingScope([scope]) }
         if let texts {
             (request.content.notification, request.content.localizations) = (texts.common, texts.localizations)
             request.content.isTemplate = request.content.hasBraces

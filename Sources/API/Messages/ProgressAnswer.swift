@@ -101,7 +101,7 @@ extension MessageProgress {
     /// The time before which no push is made; nil if there is none ahead.
     fileprivate var hourAhead: WallInstant? {
         switch account.state {
-        case .scheduled: account.sendAt
+        case .scheduled: account.sendAt.flatMap { $0 > at ? $0 : nil }
         case .paused where isUnplanned: account.sendAt.flatMap { $0 > at ? $0 : nil }
         default: nil
         }

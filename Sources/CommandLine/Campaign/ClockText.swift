@@ -54,8 +54,11 @@ package enum ClockText {
 
     /// The instant at which a zone's clock shows a time. A time that a clock skips is taken as its later neighbour.
     static func instant(ofLocal local: WallInstant, in zone: TimeZone) -> WallInstant {
-        let near = local + .seconds(-offset(of: zone, at: local))
-        return local + .seconds(-offset(of: zone, at: near))
+        let instants = [-secondsPerDay, secondsPerDay].map { day in
+            local + .seconds(-offset(of: zone, at: local + .seconds(day)))
+        }
+        // A skipped time is shown by neither: the offset before the change makes the later one.
+        return instants.first { Self.local($0, in: zone) == local } ?? instants[0]
     }
 
     private static func offset(of zone: TimeZone, at instant: WallInstant) -> Int {

@@ -44,7 +44,9 @@ extension CredentialStore {
     /// Why credentials of all apps do not work now.
     package func refusals(now: WallInstant? = nil) async throws(StoreFault) -> [CredentialRefusal] {
         let query = Query(CredentialSQL.refusals) { $0.instant("now", now) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(CredentialRefusal.init) }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).map(CredentialRefusal.init)
+        }
     }
 
     package func providerToken(fingerprint: [UInt8]) async throws(StoreFault) -> SealedProviderToken? {

@@ -72,7 +72,6 @@ extension MessageStore {
         let queries = (opening + [RevisionSQL.read]).map { statement in Query(statement) { $0.message(id, of: app) } }
         let pool = pool
         let reply = try await translating { () throws(PostgresError) -> RevisionReply<Refusal> in
-            if !routes.isEmpty { _ = try await pool.run(routes) }
             return try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> RevisionReply<Refusal> in
                     let rows = try await transaction.run(queries)[queries.count - 1]
@@ -83,7 +82,7 @@ extension MessageStore {
                         await transaction.abandon()
                         return .refused(refusal)
                     case .success(let revision):
-                        _ = try await transaction.runAndCommit(revision.writes(id, of: app, now: now))
+                        _ = try await transaction.runAndCommit(routes + revision.writes(id, of: app, now: now))
                         return .revised(revision.works)
                     }
                 }

@@ -22,8 +22,8 @@ extension MessageStore {
         guard let state = state.flatMap(MessageState.init) else { return .noSuchMessage }
         guard control.allows(state) else { return .over(state) }
         notifier.notify(.stops)
-        // A held message may be due at once.
-        if control == .resume { notifier.notify(.schedule) }
+        // A held message may be due at once, and so may one that followed a cancelled one.
+        if control == .resume || control == .cancel { notifier.notify(.schedule) }
         return .done
     }
 

@@ -137,8 +137,8 @@ enum ProgressSQL {
         ) AS walk ON true
         """
 
-    // Why the message's plan waits: for its predecessor, or because it was set aside. The columns are null without a
-    // plan.
+    // Why the message's plan waits: for its predecessor, or because it was set aside. A due message whose predecessor
+    // has not started has no plan yet. The columns are null without a plan.
     private static let planWait = """
         LEFT JOIN LATERAL (
             SELECT CASE WHEN after_message IS NOT NULL AND NOT (\(PlanSQL.isFollowable)) THEN after_message END
@@ -146,6 +146,10 @@ enum ProgressSQL {
                 CASE WHEN planned_at > clock.now + interval '1 second' THEN planned_at END AS set_aside_until,
                 true AS is_queued
             FROM plans WHERE plans.message_id = m.id
+            UNION ALL
+            SELECT before.message_id, NULL, true
+            FROM schedules s LEFT JOIN schedules before ON before.message_id = s.after_message
+            WHERE s.message_id = m.id AND s.due_at <= clock.now
         ) AS plan_wait ON true
         """
 

@@ -120,11 +120,12 @@ enum HistorySQL {
         "history_strays",
         "SELECT EXISTS (SELECT FROM push_history_other WHERE message_id >= :first AND message_id < :end)")
 
-    /// Removes the messages below one.
+    /// Removes old rows of the messages below one. A message that was sent long after its id was made has younger rows.
     static let sweepRemaining = Statement(
         "history_sweep_other",
         """
         DELETE FROM push_history_other WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM push_history_other WHERE message_id < :end LIMIT :limit FOR UPDATE SKIP LOCKED))
+            SELECT ctid FROM push_history_other
+            WHERE message_id < :end AND at < to_timestamp(:end_day * 86400) LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 }

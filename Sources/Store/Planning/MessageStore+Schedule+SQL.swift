@@ -3,6 +3,12 @@ import Postgres
 
 /// Statements for messages that wait for their due time.
 enum ScheduleSQL {
+    /// Whether a row's message follows none that has still to start.
+    private static let isFirst = """
+        (after_message IS NULL OR NOT EXISTS (
+                SELECT FROM schedules before WHERE before.message_id = schedules.after_message))
+        """
+
     /// Gives due messages a plan, as if they had just been accepted; a paused one stays paused.
     ///
     /// A follow-up message comes once its predecessor has a plan, so that planners see the two in their order.
@@ -11,8 +17,7 @@ enum ScheduleSQL {
         """
         WITH due AS MATERIALIZED (
             SELECT message_id FROM schedules
-            WHERE due_at <= coalesce(:now, now()) AND (after_message IS NULL OR NOT EXISTS (
-                SELECT FROM schedules before WHERE before.message_id = schedules.after_message))
+            WHERE due_at <= coalesce(:now, now()) AND \(isFirst)
             ORDER BY due_at, message_id LIMIT :limit FOR UPDATE SKIP LOCKED
         ), gone AS (
             DELETE FROM schedules USING due WHERE schedules.message_id = due.message_id
@@ -29,12 +34,11 @@ enum ScheduleSQL {
         SELECT count(*) FROM gone
         """)
 
-    /// The time until the next message is due, in microseconds, by the database's clock; null: none waits.
+    /// The time until the next message can fall due, in microseconds, by the database's clock; no row: none can.
     static let next = Statement(
         "schedule_next",
         """
-        SELECT CASE WHEN min(due_at) IS NOT NULL THEN
-            greatest(0, extract(epoch FROM min(due_at) - coalesce(:now, clock_timestamp())) * 1000000)::bigint END
-        FROM schedules
+        SELECT greatest(0, extract(epoch FROM due_at - coalesce(:now, clock_timestamp())) * 1000000)::bigint
+        FROM schedules WHERE due_at IS NOT NULL AND \(isFirst) ORDER BY due_at, message_id LIMIT 1
         """)
 }

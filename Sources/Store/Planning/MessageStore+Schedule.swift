@@ -33,7 +33,7 @@ extension MessageStore {
     package func nextDue(now: WallInstant? = nil) async throws(StoreFault) -> Duration? {
         let query = Query(ScheduleSQL.next) { $0.instant("now", now) }
         let micros = try await translating { () throws(PostgresError) in
-            try await pool.read(query).one { row throws(PostgresError) in try row.int64OrNil() }
+            try await pool.read(query).first { row throws(PostgresError) in try row.int64() }
         }
         return micros.map { .microseconds($0) }
     }

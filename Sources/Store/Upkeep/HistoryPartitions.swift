@@ -40,6 +40,7 @@ struct HistoryPartitions: Sendable {
         return try await pool.run(
             Query(HistorySQL.sweepRemaining) {
                 $0.uuid("end", Self.first(of: today - daysKept))
+                $0.int64("end_day", today - daysKept)
                 $0.int64("limit", Self.rowsMax)
             }
         ).affectedRows
