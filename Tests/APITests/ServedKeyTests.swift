@@ -49,6 +49,15 @@ struct ServedKeyTests {
         }
     }
 
+    @Test("can't have the name under which the operator's own key is told", arguments: ["admin key", "Admin Key"])
+    func operatorName(name: String) async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let body = #"{"name": "\#(name)", "scopes": ["messages"]}"#
+            try await world.refuse(.invalidValue, "POST", app + "/keys", body, pointer: "/name")
+        }
+    }
+
     @Test("opens its own app only, unless it was created for all apps")
     func otherApps() async throws {
         try await withGateway { world in
