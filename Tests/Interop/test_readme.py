@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -116,7 +117,14 @@ def test_expected_text_can_differ():
 
 @contextlib.contextmanager
 def demonstration(place):
-    """The demonstration that a page begins with. Gives what adapts the page's commands to its address and folder."""
+    """The demonstration that a page begins with. Gives what adapts the page's commands to its folder.
+
+    Another program has the demonstration's port, as the package's service does.
+    """
+    other = socket.socket()
+    with contextlib.suppress(OSError):
+        other.bind(("127.0.0.1", 8080))
+        other.listen()
     demo = subprocess.Popen(
         [PROGRAM, "demo", "--folder", str(place)], cwd=place, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env={"PATH": SEARCH_PATH})
@@ -129,12 +137,14 @@ def demonstration(place):
         text = "".join(said)
         assert "It adds up" in text, text
         base = re.search(r"gateway +(http://\S+)", text).group(1)
-        yield lambda command: command.replace("http://127.0.0.1:8080", base).replace(
-            "/tmp/carillon-demo-$(id -un)", str(place))
+        assert (place / "address").read_text() == base + "\n"
+        yield lambda command: command.replace("/tmp/carillon-demo-$(id -un)", str(place))
     finally:
         demo.terminate()
         demo.stdout.read()
         demo.wait(timeout=60)
+        other.close()
+    assert not (place / "address").exists()
 
 
 def test_the_tour(shell, place):

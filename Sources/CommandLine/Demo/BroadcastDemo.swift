@@ -9,7 +9,8 @@ struct BroadcastDemo: AsyncParsableCommand {
             production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
             and shows the counts, and what two phones received. It keeps running until Ctrl-C, so that you can try things.
 
-            Its data is in --folder, and the next run uses it again.
+            Its data is in --folder, and the next run uses it again. While it runs, the file "address" there holds its \
+            URL.
             """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"])
 
     @Option(help: .value("path", "The folder for the demonstration's data."), completion: .directory)
@@ -36,9 +37,14 @@ struct BroadcastDemo: AsyncParsableCommand {
     private var narrator: Narrator { Narrator(isBesideTheAnswer: json) }
 
     private func show(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
+        let address = URL(filePath: folder.file("address"))
+        // A killed run may have left its own behind.
+        try? FileManager.default.removeItem(at: address)
+        defer { try? FileManager.default.removeItem(at: address) }
         narrator.headline("Starting stand-ins of APNs and FCM, and the gateway with a PostgreSQL of its own")
         let standIns = try await OwnStandIns(folder, children)
         let gateway = try await OwnGateway(folder, standIns, port: port, children)
+        try Data("\(gateway.client.base)\n".utf8).write(to: address)
         narrator.write("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
         narrator.write("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
 
