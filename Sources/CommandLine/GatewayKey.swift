@@ -2,22 +2,35 @@ import Foundation
 
 /// The API key of a command that asks a gateway.
 package enum GatewayKey {
-    /// The admin key of the service that the Debian package starts. Only root can read it.
-    private static let serviceFile = "/var/lib/carillon/admin-key"
-
     /// Returns the key from the first of these places: the named file, CARILLON_KEY, the gateway's own setting
     /// CARILLON_ADMIN_KEY, the data folder. Without a setting for the folder, it is `data` or the packaged service's.
     ///
-    /// - Parameter path: the file of --key-file; nil: the option was not given.
-    package static func read(file path: String?, environment: [String: String]) throws(CommandFault) -> String {
+    /// - Parameters:
+    ///   - path: the file of --key-file; nil: the option was not given.
+    ///   - folder: the data folder of a gateway that was started here.
+    ///   - service: the packaged service of this machine.
+    package static func read(
+        file path: String?, environment: [String: String], here folder: String = "data",
+        service: PackagedService = PackagedService()
+    ) throws(CommandFault) -> String {
         if let path { return try read(file: path) }
         for name in ["CARILLON_KEY", "CARILLON_ADMIN_KEY"] {
             if let key = environment[name], !key.isEmpty { return try read(key, from: name) }
         }
         if let folder = environment["CARILLON_DATA_DIR"] { return try read(file: folder + "/admin-key") }
-        let isHere = FileManager.default.fileExists(atPath: "data/admin-key")
-        let isService = !isHere && FileManager.default.fileExists(atPath: serviceFile)
-        return try read(file: isService ? serviceFile : "data/admin-key")
+        let ownFile = folder + "/admin-key"
+        guard !FileManager.default.fileExists(atPath: ownFile), service.isHere else { return try read(file: ownFile) }
+        guard FileManager.default.isReadableFile(atPath: service.keyFile) else {
+            let advice =
+                service.isReadable
+                ? "The service makes it at its start, unless its settings hold CARILLON_ADMIN_KEY: then set that here"
+                : "Only root can read it: use sudo, or set CARILLON_KEY=$(sudo cat \(service.keyFile))"
+            throw CommandFault(
+                .noPermission,
+                "no API key: \(service.keyFile), the key of the installed service, can't be read. \(advice). For "
+                    + "another gateway, set CARILLON_KEY, or give the key's file with --key-file")
+        }
+        return try read(file: service.keyFile)
     }
 
     /// Reads the file's first line.
