@@ -175,6 +175,11 @@ struct DoctorTests {
         #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .note)
         let finding = DoctorRules.privateServer(fault: .programsMissing, in: "data")
         #expect(finding.level == .bad && finding.remedy?.contains("apt install postgresql") == true)
+        let service = PackagedService()
+        let beside = DoctorRules.privateServer(fault: nil, in: "data", service: service)
+        #expect(beside.remedy?.contains("sudo carillon doctor") == true)
+        let stopped = DoctorRules.privateServer(fault: nil, in: service.dataFolder, service: service)
+        #expect(stopped.remedy?.contains("systemctl start carillon") == true)
     }
 
     @Test(

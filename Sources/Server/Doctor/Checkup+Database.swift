@@ -1,3 +1,4 @@
+import CommandLine
 import Postgres
 import PrivatePostgres
 import Reactor
@@ -26,8 +27,11 @@ extension Checkup {
             found = PrivateServer.running(in: settings.dataFolder)
         }
         guard let found else {
+            let service = PackagedService()
             return DatabaseInspection(
-                DoctorRules.privateServer(fault: Self.privateServerFault(settings), in: settings.dataFolder))
+                DoctorRules.privateServer(
+                    fault: Self.privateServerFault(settings), in: settings.dataFolder,
+                    service: service.isHere ? service : nil))
         }
         let loop: ReactorLoop
         do { loop = try ReactorLoop(name: "doctor") } catch {

@@ -1,12 +1,22 @@
+import CommandLine
 import Foundation
 import Reactor
 
 /// All checks, one after the other. A check is left out if an earlier one did not give what it needs.
 struct Checkup {
     func run() async -> [Finding] {
+        let (own, service) = (ProcessInfo.processInfo.environment, PackagedService())
+        let hasData = FileManager.default.fileExists(atPath: "data/postgres")
+        guard let environment = service.environment(of: own, hasData: hasData) else { return await findings(own) }
+        // Relative paths among its settings begin there.
+        _ = FileManager.default.changeCurrentDirectoryPath(service.dataFolder)
+        return [DoctorRules.examines(service)] + (await findings(environment))
+    }
+
+    private func findings(_ environment: [String: String]) async -> [Finding] {
         let (settings, unknown): (Settings, [UnknownSetting])
         do {
-            let reader = try SettingsReader()
+            let reader = try SettingsReader(environment: environment)
             (settings, unknown) = (try reader.read(), reader.unknownVariables)
         } catch { return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")] }
         var findings = DoctorRules.settings(unknown: unknown) + [files()]

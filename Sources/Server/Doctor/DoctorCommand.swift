@@ -8,6 +8,9 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Reads the settings as serve does, so run it with the same environment, beside a running gateway or not. It \
             changes nothing. Ends with 1 where something keeps the gateway from working.
+
+            Root checks the installed service, with its settings in /etc/carillon/settings.env, if no variable names a \
+            gateway and the folder data has none.
             """,
         examples: [
             "carillon doctor",

@@ -1,4 +1,5 @@
 import Basis
+import CommandLine
 import Postgres
 import PrivatePostgres
 import Store
@@ -8,14 +9,23 @@ extension DoctorRules {
 
     /// The finding if the private PostgreSQL does not run.
     ///
-    /// - Parameter fault: what would keep it from starting.
-    package static func privateServer(fault: PrivateServerError?, in folder: String) -> Finding {
+    /// - Parameters:
+    ///   - fault: what would keep it from starting.
+    ///   - service: the installed one, which may be the gateway that was meant; nil: there is none.
+    package static func privateServer(
+        fault: PrivateServerError?, in folder: String, service: PackagedService? = nil
+    ) -> Finding {
         if let fault {
             return .bad("database", "the private PostgreSQL in \(folder) can't be started", fault.description)
         }
+        let start =
+            folder == service?.dataFolder
+            ? "systemctl start carillon starts it; run the doctor again"
+            : "carillon serve starts it; run the doctor beside it"
+        let isOther = service.map { $0.dataFolder != folder } ?? false
         return .note(
             "database", "the private PostgreSQL in \(folder) is not running, so it was not checked",
-            "carillon serve starts it; run the doctor beside it")
+            start + (isOther ? ". The installed service is checked by sudo carillon doctor, in another folder" : ""))
     }
 
     /// - Parameters:

@@ -1,6 +1,12 @@
 import Basis
+import CommandLine
 
 extension DoctorRules {
+    /// The first finding of a doctor that checks the installed service.
+    package static func examines(_ service: PackagedService) -> Finding {
+        .good("service", "this is about the installed one: \(service.settingsFile), \(service.dataFolder)")
+    }
+
     package static func settings(unknown: [UnknownSetting]) -> [Finding] {
         guard !unknown.isEmpty else { return [.good("settings", "all are valid")] }
         return unknown.map { setting in
