@@ -15,11 +15,13 @@ INSTALL_SECONDS_MAX = 900
 PROGRAM_BYTES_MAX = 90_000_000
 
 
-def run(*command, seconds=INSTALL_SECONDS_MAX):
+def run(*command, seconds=INSTALL_SECONDS_MAX, status=0):
+    """The output of a command that ends with this status; None: any."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds, check=False,
         env={"PATH": SEARCH_PATH, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root"})
-    assert done.returncode == 0, f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stdout[-3000:]}"
+    words = " ".join(map(str, command))
+    assert status in (None, done.returncode), f"{words} ended with {done.returncode}: {done.stdout[-3000:]}"
     return done.stdout
 
 
@@ -52,15 +54,9 @@ def fresh_root():
         shutil.rmtree(place)
 
 
-def test_man_page_names_every_command():
-    page = (ROOT / "scripts/debian/carillon.1").read_text()
-    shown = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
-    commands = re.findall(r"^  ([a-z]+) ", shown.split("SUBCOMMANDS:", 1)[-1], re.MULTILINE)
-    assert len(commands) > 10
-    assert set(re.findall(r"^\.B ([a-z]+)$", page, re.MULTILINE)) >= set(commands) - {"help"}
-
-
-def test_package_sends_a_push_where_there_is_no_swift(package, fresh_root, record_property):
+@pytest.fixture(scope="module")
+def installed_root(package, fresh_root):
+    """The fresh root with the package in it."""
     shutil.copy(package, fresh_root / "carillon.deb")
     (fresh_root / "etc/apt/sources.list").unlink()
     for name in ["sources.list", "sources.list.d", "apt.conf.d"]:
@@ -71,26 +67,72 @@ def test_package_sends_a_push_where_there_is_no_swift(package, fresh_root, recor
             shutil.copy(source, target)
     run("chroot", fresh_root, "apt-get", "update", "-q")
     run("chroot", fresh_root, "apt-get", "install", "-y", "-q", "/carillon.deb")
-    program = fresh_root / "usr/bin/carillon"
+    return fresh_root
+
+
+def test_man_page_names_every_command():
+    page = (ROOT / "scripts/debian/carillon.1").read_text()
+    shown = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    commands = re.findall(r"^  ([a-z]+) ", shown.split("SUBCOMMANDS:", 1)[-1], re.MULTILINE)
+    assert len(commands) > 10
+    assert set(re.findall(r"^\.B ([a-z]+)$", page, re.MULTILINE)) >= set(commands) - {"help"}
+
+
+def test_package_sends_a_push_where_there_is_no_swift(installed_root, record_property):
+    program = installed_root / "usr/bin/carillon"
     record_property("figures", {"bytes of the program": program.stat().st_size})
     assert program.stat().st_size <= PROGRAM_BYTES_MAX
-    assert "not found" not in run("chroot", fresh_root, "ldd", "/usr/bin/carillon")
-    assert not list(fresh_root.glob("usr/lib/**/libswiftCore.so"))
+    assert "not found" not in run("chroot", installed_root, "ldd", "/usr/bin/carillon")
+    assert not list(installed_root.glob("usr/lib/**/libswiftCore.so"))
     # Its service's user, its page and its completion are in their places.
-    run("chroot", fresh_root, "id", "carillon")
+    run("chroot", installed_root, "id", "carillon")
     for file in ["lib/systemd/system/carillon.service", "usr/share/man/man1/carillon.1.gz",
                  "usr/share/bash-completion/completions/carillon", "etc/carillon/settings.env"]:
-        assert (fresh_root / file).exists(), file
-    said = run("chroot", fresh_root, "carillon", "demo", "--once", "--folder", "/srv/demo")
+        assert (installed_root / file).exists(), file
+    said = run("chroot", installed_root, "carillon", "demo", "--once", "--folder", "/srv/demo")
     assert "It adds up" in said, said
     # Commands find the service, here started by hand, and its key.
-    serve = ["chroot", fresh_root, "env", "CARILLON_DATA_DIR=/var/lib/carillon", "CARILLON_LISTEN=127.0.0.1:0"]
+    serve = ["chroot", installed_root, "env", "CARILLON_DATA_DIR=/var/lib/carillon", "CARILLON_LISTEN=127.0.0.1:0"]
     service = subprocess.Popen([*serve, "carillon", "serve"], stdout=subprocess.PIPE, text=True)
     try:
         url = next(line.split()[-1] for line in service.stdout if line.startswith("carillon is ready on "))
-        made = run("chroot", fresh_root, "carillon", "apps", "create", "weather", "--name", "Weather", "--url", url)
+        made = run("chroot", installed_root, "carillon", "apps", "create", "weather", "--name", "Weather", "--url", url)
         assert "weather" in made, made
+        # The status depends on this machine's clock and network.
+        said = run("chroot", installed_root, "carillon", "doctor", status=None)
+        assert "/var/lib/carillon" in said and re.search("^ok +database: PostgreSQL .* answers", said, re.MULTILINE)
     finally:
         service.terminate()
         service.stdout.read()
         service.wait(timeout=60)
+    # Its unit closes the folder. An ordinary user is told how to get the key, and root what starts the service.
+    (installed_root / "var/lib/carillon").chmod(0o700)
+    said = run("chroot", "--userspec=nobody", installed_root, "carillon", "apps", "list", status=77)
+    assert "sudo cat /var/lib/carillon/admin-key" in said, said
+    assert "systemctl start carillon" in run("chroot", installed_root, "carillon", "doctor", status=None)
+
+
+def test_package_starts_its_service_when_it_is_installed_not_upgraded(installed_root):
+    """Only the calls of systemctl are checked: no systemd runs in the root."""
+    calls = installed_root / "systemctl.calls"
+    stub = installed_root / "usr/local/bin/systemctl"
+    stub.write_text('#!/bin/sh\necho "$1" >>/systemctl.calls\n')
+    stub.chmod(0o755)
+
+    def called(*command):
+        calls.write_text("")
+        run("chroot", installed_root, *command)
+        return [call for call in calls.read_text().split() if call != "daemon-reload"]
+
+    install, settings = ["dpkg", "--install", "/carillon.deb"], installed_root / "etc/carillon/settings.env"
+    # An image is made without a running systemd.
+    assert called("dpkg", "--remove", "carillon") == ["disable"]
+    assert called(*install) == ["enable"]
+    (installed_root / "run/systemd/system").mkdir(parents=True, exist_ok=True)
+    assert called(*install) == ["try-restart"]
+    assert called("dpkg", "--remove", "carillon") == ["stop", "disable"]
+    assert called(*install) == ["enable", "start"]
+    settings.unlink()
+    assert called(*install) == ["try-restart"] and not settings.exists()
+    assert called("dpkg", "--purge", "carillon") == ["stop", "disable"]
+    assert called(*install) == ["enable", "start"] and settings.exists()
