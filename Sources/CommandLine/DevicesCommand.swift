@@ -94,6 +94,7 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "The app's bundle id.") var topic: String?
         @Option(help: "The user of the device.") var user: String?
         @Option(help: "The locale, such as fr-CA.") var locale: String?
+        @Option(help: "The device's time zone, such as Europe/Paris.") var timeZone: String?
         @Option(help: "A tag; repeatable.") var tag: [String] = []
 
         func ask(_ client: GatewayClient) async throws -> Output {
@@ -102,6 +103,7 @@ package struct DevicesCommand: AsyncParsableCommand {
             for (name, value) in [
                 ("provider", provider), ("token", token), ("kind", kind), ("environment", environment),
                 ("topic", topic), ("user", user), ("locale", locale),
+                ("time_zone", timeZone),
             ] as [(String, String?)] { registration[name] = value.map(JSONValue.string) }
             if !tag.isEmpty { registration["tags"] = .list(of: tag) }
             let device = try await client.send(
