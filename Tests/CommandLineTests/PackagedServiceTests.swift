@@ -36,7 +36,7 @@ struct PackagedServiceTests {
             ])
     }
 
-    @Test("is meant by a caller whose variables and folder name no gateway, and has none of its variables")
+    @Test("gets none of the variables of a caller who names no gateway")
     func meant() throws {
         try withService("CARILLON_LISTEN=127.0.0.1:9000\n") { service throws in
             let caller = ["PATH": "/usr/bin", "CARILLON_LOG_LEVEL": "debug", "CARILLON_DATABASE_URL": ""]
@@ -49,7 +49,7 @@ struct PackagedServiceTests {
     }
 
     @Test(
-        "is not meant if a variable names a gateway",
+        "gives way to a gateway that a variable names",
         arguments: ["CARILLON_DATA_DIR", "CARILLON_DATABASE_URL", "CARILLON_SETTINGS_FILE"])
     func notMeant(name: String) throws {
         try withService("") { service throws in
@@ -57,7 +57,7 @@ struct PackagedServiceTests {
         }
     }
 
-    @Test("is not meant where it is not installed")
+    @Test("gives nothing where it is not installed")
     func absent() {
         let service = PackagedService(dataFolder: "/nowhere", settingsFile: "/nowhere/settings.env")
         #expect(!service.isHere && service.environment(of: [:], hasData: false) == nil)

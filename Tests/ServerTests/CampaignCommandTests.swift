@@ -70,7 +70,7 @@ struct CampaignCommandTests {
         #expect(gateway.changes.last?.body == ["name": "Again", "audience": ["tags": ["any": ["news"]]]])
     }
 
-    @Test("cancels the unfinished broadcast that was accepted last, wherever its id puts it in the list")
+    @Test("cancels the open broadcast that was accepted last, wherever its id puts it in the list")
     func last() async throws {
         let list = [
             ("c", "cancelled", 3, "all"), ("d", "sending", 4, "users"), ("a", "scheduled", 1, "all"),

@@ -249,7 +249,7 @@ struct LaneBlockTests {
         }
     }
 
-    @Test("is listed before the reports that its credential gets no token, and those as long as they are fresh")
+    @Test("comes before fresh reports that its credential gets no token")
     func refusals() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials

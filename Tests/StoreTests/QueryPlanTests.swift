@@ -40,7 +40,7 @@ struct QueryPlanTests {
         SELECT gen_random_uuid(), 1, 1, 6, 2, 1, '{}', 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
         FROM generate_series(1, 5000);
         INSERT INTO push_history SELECT id, n, 0, 1, 1, 1 + n % 2, 'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101'
-        FROM (SELECT id FROM messages LIMIT 300) AS m, generate_series(1, 10) AS n;
+        FROM (SELECT id FROM messages LIMIT 300) AS m, generate_series(1, 10) AS n ON CONFLICT DO NOTHING;
         INSERT INTO message_contents SELECT id, repeat('x', 300)::bytea, '' FROM messages ON CONFLICT DO NOTHING;
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', timestamptz '2026-01-01'
             + id * interval '1 hour' FROM registrations WHERE id % 3 = 0;
