@@ -109,6 +109,11 @@ package final class ChildPrograms: Sendable {
         throw CommandFault(.failed, "\(child.name) was not ready within two minutes; its log is \(child.log)")
     }
 
+    /// Takes a program off the list whose end is expected: it found its port taken, and another one has its place.
+    func forget(_ child: Child) {
+        state.withLock { state in state.children.removeAll { $0.process.id == child.process.id } }
+    }
+
     /// Runs the body, and ends the programs that it started, also if it throws.
     package static func running(
         executable name: String? = nil, _ body: (ChildPrograms) async throws -> Void

@@ -33,6 +33,7 @@ package struct OwnGateway: Sendable {
             }
             guard let line else {
                 lastOutput = child.lastOutput
+                children.forget(child)
                 continue
             }
             keyFile = key ?? folder.file(data) + "/admin-key"
