@@ -7,18 +7,33 @@ package enum Console {
     /// Writes a line of the answer. Control characters in it are made visible, so that they move no cursor.
     package static func write(_ line: String) { write(Array((TerminalText.clean(line) + "\n").utf8)) }
 
-    package static func write(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes)) }
+    /// Ends the program if the answer can't be written: quietly if nobody reads it any more (`| head`), with the exit
+    /// code that shells give a program that SIGPIPE ended.
+    package static func write(_ bytes: [UInt8]) {
+        do { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) } catch {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            if cause?.code == Int(EPIPE) { exit(128 + SIGPIPE) }
+            complain("the answer can't be written: \(error.localizedDescription)")
+            exit(exitCodeOfOutput)
+        }
+    }
+
+    /// EX_IOERR in sysexits.h
+    private static let exitCodeOfOutput: Int32 = 74
+
+    /// Writes beside the answer. Nobody can be told if that fails.
+    private static func writeBeside(_ text: String) {
+        try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+    }
 
     /// Writes one line that says why the program can't go on.
     package static func complain(_ line: String) { remark("carillon: " + line) }
 
     /// Writes a line beside the answer: progress, or a hint.
-    package static func remark(_ line: String) {
-        FileHandle.standardError.write(Data((TerminalText.clean(line) + "\n").utf8))
-    }
+    package static func remark(_ line: String) { writeBeside(TerminalText.clean(line) + "\n") }
 
     /// Writes JSON on one line beside the answer, for scripts.
-    static func remark(json: JSONValue) { FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")])) }
+    static func remark(json: JSONValue) { writeBeside(String(decoding: json.bytes, as: UTF8.self) + "\n") }
 
     /// Whether standard error is a terminal that can overwrite lines.
     package static var isTerminal: Bool { canOverwrite(.standardError) }
@@ -36,15 +51,13 @@ package enum Console {
     }
 
     /// Writes a question without a line end, to be answered behind it.
-    static func ask(_ question: String) {
-        FileHandle.standardError.write(Data(TerminalText.clean(question).utf8))
-    }
+    static func ask(_ question: String) { writeBeside(TerminalText.clean(question)) }
 
     /// The rows of the terminal on standard output; nil: it is no terminal, or reports no size.
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
 
     /// Draws a line of progress over the previous one; an empty line removes it.
-    fileprivate static func draw(_ line: String) { FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8)) }
+    fileprivate static func draw(_ line: String) { writeBeside("\r\u{1b}[2K" + line) }
 }
 
 /// The progress of long work: a bar if standard error is a terminal, else a line now and then.

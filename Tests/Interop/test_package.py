@@ -9,6 +9,8 @@ import subprocess
 import pytest
 from support import PROGRAM, ROOT, SEARCH_PATH, folder
 
+# Making the package and installing it, too, take minutes there.
+pytestmark = pytest.mark.timeout(1200)
 # A mirror and a package manager are slow on a loaded machine.
 INSTALL_SECONDS_MAX = 900
 # The size of the program, stripped, with Swift's libraries in it.
