@@ -1,6 +1,7 @@
 """schemathesis reads docs/openapi.yaml and compares the running gateway with it.
 
-CARILLON_CONTRACT_SECONDS (60) bounds it, CARILLON_CONTRACT_SEED (1) chooses what it tries.
+It tries each operation's examples and borders. With CARILLON_CONTRACT_SECONDS it also sends random requests and sequences
+of requests for that time; CARILLON_CONTRACT_SEED (1) chooses them.
 """
 
 import json
@@ -14,7 +15,10 @@ import sys
 import pytest
 from support import INTEROP, ROOT, SEARCH_PATH, Gateway, StandIn, folder
 
-SECONDS = int(os.environ.get("CARILLON_CONTRACT_SECONDS", "60"))
+FUZZED = os.environ.get("CARILLON_CONTRACT_SECONDS")
+# Without random requests it takes two minutes, and longer on a loaded machine.
+SECONDS = int(FUZZED or "800")
+PHASES = "examples,coverage" + (",fuzzing,stateful" if FUZZED else "")
 SEED = os.environ.get("CARILLON_CONTRACT_SEED", "1")
 CHECKS = [
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
@@ -67,6 +71,7 @@ def furnish(gateway, stand_in):
     }
 
 
+@pytest.mark.timeout(SECONDS + 300)
 def test_the_gateway_keeps_to_its_contract(gateway):
     place = folder("contract")
     program = str(pathlib.Path(sys.executable).parent / "schemathesis")
@@ -76,6 +81,7 @@ def test_the_gateway_keeps_to_its_contract(gateway):
     }
     done = subprocess.run(
         [program, "--config-file", str(INTEROP / "schemathesis.toml"), "run", str(ROOT / "docs/openapi.yaml"), "--url", gateway.url, "--checks", ",".join(CHECKS),
+         "--phases", PHASES,
          "-H", f"Authorization: Bearer {gateway.KEY}", "--max-time", str(SECONDS), "--seed", SEED,
          "--request-timeout", "30", "--continue-on-failure", "--suppress-health-check", "all", "--warnings", "off"],
         cwd=place, env=environment, capture_output=True, text=True, timeout=SECONDS + 200, check=False)
@@ -83,8 +89,5 @@ def test_the_gateway_keeps_to_its_contract(gateway):
     print(done.stdout)
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
     assert gateway.process.poll() is None
-    # A loaded machine leaves some operations out for lack of time. With more time, in scripts/soak, each is called.
     operations = re.search(r"Selected:\s+(\d+)/(\d+)\s+Tested:\s+(\d+)", done.stdout)
-    assert operations, done.stdout[-2000:]
-    selected, known, tested = map(int, operations.groups())
-    assert selected == known and tested >= (known if SECONDS >= 300 else known // 2), done.stdout[-2000:]
+    assert operations and len(set(operations.groups())) == 1, done.stdout[-2000:]
