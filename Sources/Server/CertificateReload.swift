@@ -10,6 +10,7 @@ import UnixSignals
 /// Reads the certificate of the API's port again at each SIGHUP.
 struct CertificateReload: NamedService {
     let description = "TLS certificate"
+    /// nil: SIGHUP ends the gateway.
     let hangUps: UnixSignalsSequence?
     let files: ListenerFiles?
     let identity: ServedIdentity?
@@ -22,8 +23,8 @@ struct CertificateReload: NamedService {
         }
     }
 
-    /// Traps the signal, so that it no longer ends the process. It is called before anything else, because `systemctl
-    /// reload` may come during the start. Such a signal is answered after the start.
+    /// Traps SIGHUP, so that it no longer ends the process. It is called before anything else, because `systemctl reload`
+    /// may come during the start. Such a signal is answered after the start.
     ///
     /// - Parameter isEncrypted: whether the API's port has a certificate; nil: not known yet.
     /// - Returns: nil: this terminal's end should end the gateway.

@@ -49,7 +49,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("can't have the name under which the operator's own key is told", arguments: ["admin key", "Admin Key"])
+    @Test("can't have the name of the operator's own key", arguments: ["admin key", "Admin Key"])
     func operatorName(name: String) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()

@@ -1,6 +1,6 @@
 """schemathesis reads docs/openapi.yaml and compares the running gateway with it.
 
-It tries each operation's examples and borders. With CARILLON_CONTRACT_SECONDS it also sends random requests and sequences
+It tries each operation's examples and the limits of its values. With CARILLON_CONTRACT_SECONDS it also sends random requests and sequences
 of requests for that time; CARILLON_CONTRACT_SEED (1) chooses them.
 """
 

@@ -19,7 +19,7 @@ package enum DatabasePlace: Sendable {
         "the database \(name) was made by another version of Carillon (\(fault))"
     }
 
-    /// Nothing that deletes data is proposed where the version that made the database is known to exist: a newer one.
+    /// Proposes nothing that deletes data if a newer version made the database.
     func remedy(of fault: MigrationFault) -> String {
         let version = "start the version that made it"
         guard case .changed = fault else { return version + ", or a newer one" }
