@@ -59,11 +59,6 @@ package actor Lane: PinnedActor {
         enter { $0.submit(batch, ticket, sink) }
     }
 
-    /// Lets streams open for the batch until then, because its lease was renewed.
-    package nonisolated func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
-        enter { $0.extend(ticket, noStreamAfter: noStreamAfter) }
-    }
-
     /// Answers requests without a stream `.unsent(.withdrawn)`. Those in flight run to their answers.
     package nonisolated func withdraw(_ ticket: BatchTicket) { enter { $0.withdraw(ticket) } }
 

@@ -74,11 +74,6 @@ extension LaneCore {
         hook()
     }
 
-    func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
-        queue.extend(ticket, noStreamAfter: noStreamAfter)
-        hook()
-    }
-
     func withdraw(_ ticket: BatchTicket) {
         queue.withdraw(ticket)
         hook()

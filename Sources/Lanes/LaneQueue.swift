@@ -24,7 +24,7 @@ package struct LaneQueue {
         /// nil: the place is free.
         var sink: (any AnswerSink)?
         var submittedAt: MonotonicInstant
-        var noStreamAfter: MonotonicInstant
+        let noStreamAfter: MonotonicInstant
         /// The first request that was never on a stream.
         var next: Int32 = 0
         var again: [Again] = []
@@ -83,12 +83,6 @@ package struct LaneQueue {
         waiting += batch.requests.count
         unanswered += batch.requests.count
         enqueue(place)
-    }
-
-    package mutating func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
-        for place in runs.indices where runs[place].sink != nil && runs[place].ticket == ticket {
-            runs[place].noStreamAfter = noStreamAfter
-        }
     }
 
     package mutating func withdraw(_ ticket: BatchTicket) { handBack(.withdrawn) { $0.ticket == ticket } }

@@ -24,8 +24,9 @@ package struct LaneSettings: Sendable {
     /// A connection with fewer stream ids left is replaced before it has none. HTTP/2 gives it a billion. The value
     /// must exceed what a connection opens in one tick.
     package var streamIDsKept = 10_000
-    /// Requests that no connection could take within this are answered `.unsent(.unreachable)`.
-    package var unreachableAfter: Duration = .seconds(10)
+    /// Requests that no connection could take within this are answered `.unsent(.unreachable)`. Shorter than the wait
+    /// after which their owner takes them back (`DispatcherSettings.laneWaitMax`), so that the cause is reported.
+    package var unreachableAfter: Duration = .seconds(4)
     package var resolver: any HostResolver = SystemResolver()
 
     package init(

@@ -47,10 +47,11 @@ extension Dispatcher {
     }
 
     private func laneHolds(_ members: Int, _ key: LaneKey) -> Bool {
-        let held = lanes.known(key).map { lanes[$0].load.urgentMembers } ?? 0
+        guard let place = lanes.known(key) else { return false }
+        let held = lanes[place].load.urgentMembers
         let reserved = cuts.reduce(0) { $0 + ($1.exit.lane == key ? $1.members : 0) }
         let all = lanes.load.urgentMembers + cuts.reduce(0) { $0 + $1.members }
-        return held + reserved + members <= settings.laneUrgentMax && all + members <= settings.urgentMax
+        return held + reserved + members <= urgentMax(on: place) && all + members <= settings.urgentMax
     }
 
     mutating func noteCut(

@@ -115,8 +115,10 @@ extension Dispatcher {
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, request.lane, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
         if let lane = request.lane { lanes.begin(parcel, request.scope, on: lane) }
+        let until = settings.noStreamAfter(leasedAt: request.startedAt, run, now: now)
         let state = RunState(
-            run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
+            run: run, lane: request.lane, scope: request.scope, noStreamAfter: until,
+            answeredBefore: lanes.known(request.lane).map { lanes[$0].hold.answered } ?? 0, leaseEnd: leaseEnd,
             renewAt: request.startedAt + settings.leaseLength / 3,
             settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
         runs.append(state)
@@ -126,7 +128,6 @@ extension Dispatcher {
             let place = lanes.place(of: exit.lane)
             count = lanes[place].health.admit(positions.count, parcel.urgency, leasedAt: request.startedAt, now)
             let sent = count == positions.count ? positions : Array(positions.prefix(count))
-            let until = state.noStreamAfter(settings.requestDeadline)
             if count > 0 { actions.append(.submit(name, exit, positions: sent, until: until)) }
         }
         handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
@@ -215,14 +216,17 @@ extension Dispatcher {
 
     func laneHasRoom(for route: RouteState) -> Bool {
         guard permission(for: .bulk, on: route).room > 0, let place = lanes.known(route.lane) else { return false }
-        let lane = lanes[place].load
+        let (lane, holdMax) = (lanes[place].load, lanes[place].hold.membersMax)
         // A lane may hold as much as is left for all other lanes. So some room is left, however many lanes are slow.
         let left = settings.membersMax - lanes.load.members
         if lane.members == 0 { return left > -settings.membersReserve }
         let parcelsLeft = settings.parcelsMax - lanes.load.parcels
-        return lane.members < min(settings.laneMembersMax, left)
+        return lane.members < min(holdMax, left)
             && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
     }
+
+    /// The most transactional members that a lane may hold on top of its other bounds.
+    func urgentMax(on place: Int) -> Int { min(settings.laneUrgentMax, lanes[place].hold.membersMax) }
 
     /// Whether a transactional parcel fits, however much bulk the lane holds. A broadcast that fills the lane at its
     /// provider's pace must not delay a single push.
@@ -233,7 +237,7 @@ extension Dispatcher {
         guard permission(for: .transactional, on: route).room > 0, let place = lanes.known(route.lane) else {
             return false
         }
-        let lane = lanes[place].load
-        return lane.urgentMembers < min(settings.laneUrgentMax, settings.urgentMax - lanes.load.urgentMembers)
+        let left = settings.urgentMax - lanes.load.urgentMembers
+        return lanes[place].load.urgentMembers < min(urgentMax(on: place), left)
     }
 }

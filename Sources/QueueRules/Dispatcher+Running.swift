@@ -9,6 +9,7 @@ extension Dispatcher {
         for other in lease.others {
             runs[place].run.record(other.outcome, for: Int(other.position), quote: other.quote, now: now)
         }
+        noteWaits(lease, place, now)
         if let complaint = lease.complaint { runs[place].run.note(complaint) }
         let returned = open - runs[place].run.openCount
         noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
@@ -18,6 +19,19 @@ extension Dispatcher {
         }
     }
 
+    /// Measures how long the lease's pushes waited for the lane.
+    private mutating func noteWaits(_ lease: AnsweredLease, _ place: Int, _ now: MonotonicInstant) {
+        guard let key = runs[place].lane else { return }
+        let handedBack = lease.others.count { $0.outcome == .unsent(.withdrawn) }
+        let lane = lanes.place(of: key)
+        let isInTime = now - runs[place].run.leasedAtMonotonic < settings.laneWaitMax / 2
+        lanes[lane].hold.noteAnswered(
+            lease.accepted.count + lease.others.count - handedBack, isInTime: isInTime)
+        guard handedBack > 0, now >= runs[place].noStreamAfter else { return }
+        runs[place].wasLate = true
+        lanes[lane].hold.noteLate(answeredBefore: runs[place].answeredBefore)
+    }
+
     mutating func noteSettled(
         _ name: LeaseName, _ reply: SettleReply, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
@@ -25,10 +39,18 @@ extension Dispatcher {
         runs[place].settleAgainAt = nil
         runs[place].verdictsDone = false
         runs[place].settleAt = now + settings.settleEvery
+        if runs[place].wasLate { noteWork(of: runs[place].run.parcel, now) }
         switch runs[place].run.concludeSettle(reply) {
         case .goesOn: break
         case .finished: retire(place, &actions)
         case .lost: abandon(place, &actions)
+        }
+    }
+
+    /// Pushes that came back late are ready again. No poll is needed to find them.
+    private mutating func noteWork(of parcel: LeasedParcel, _ now: MonotonicInstant) {
+        for place in routes.indices where routes[place].ready.route == parcel.route {
+            routes[place].noteWork(isUrgent: parcel.urgency == .transactional, now)
         }
     }
 
@@ -55,9 +77,6 @@ extension Dispatcher {
         }
         runs[place].leaseEnd = startedAt + settings.leaseLength
         runs[place].renewAt = startedAt + settings.leaseLength / 3
-        if let lane = runs[place].lane, runs[place].run.openCount > 0 {
-            actions.append(.extend(name, lane, until: runs[place].noStreamAfter(settings.requestDeadline)))
-        }
     }
 
     mutating func noteRenewFailed(_ name: LeaseName, _ now: MonotonicInstant) {

@@ -32,7 +32,7 @@ package struct Dispatcher: Sendable {
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
         settings.check()
         self.settings = settings
-        lanes = LaneTable(signalsMin: settings.laneSignalsMin)
+        lanes = LaneTable(signalsMin: settings.laneSignalsMin, membersMax: settings.laneMembersMax)
         pollAt = now
         pollStartedAt = now
     }
@@ -116,6 +116,10 @@ struct RunState: Sendable {
     var run: ParcelRun
     let lane: LaneKey?
     let scope: LeaseScope
+    /// The latest start of a stream. A renewal does not move it: only a lease reads the members' rows.
+    let noStreamAfter: MonotonicInstant
+    /// The pushes that the lane had answered at the lease (`LaneHold`).
+    let answeredBefore: Int
     var leaseEnd: MonotonicInstant
     var renewAt: MonotonicInstant
     var renewStartedAt: MonotonicInstant?
@@ -128,6 +132,8 @@ struct RunState: Sendable {
     var ratePerSecond: Int32?
     /// All pushes that will leave have left: none waits for a stream.
     var isSent = false
+    /// Some of its pushes came back because they had waited as long as they may.
+    var wasLate = false
     // Owned by `RunTable`: the run's ordinal, when its alarm is due, and whether that alarm may be out of date.
     var number = 0
     var alarmAt: MonotonicInstant?
@@ -145,10 +151,13 @@ struct RunState: Sendable {
         }
         return due
     }
+}
 
-    /// The latest start of a stream: the answer must fit into the lease, and expired pushes are not sent.
-    func noStreamAfter(_ requestDeadline: Duration) -> MonotonicInstant {
-        let fits = MonotonicInstant(nanoseconds: leaseEnd.nanoseconds - requestDeadline.wholeNanoseconds)
-        return min(fits, run.expiry)
+extension DispatcherSettings {
+    /// The latest start of a stream under a lease. The answer must fit into the lease, expired pushes are not sent, and
+    /// the rows that the lease read must be recent.
+    func noStreamAfter(leasedAt: MonotonicInstant, _ run: ParcelRun, now: MonotonicInstant) -> MonotonicInstant {
+        let fits = leasedAt + (leaseLength - requestDeadline)
+        return min(fits, run.expiry, now + laneWaitMax, leasedAt + conditionsHoldFor)
     }
 }

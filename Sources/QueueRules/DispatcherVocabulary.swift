@@ -39,6 +39,11 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var leaseLength: Duration
     /// How long a request may wait for its answer, once it has a stream.
     package var requestDeadline: Duration
+    /// The longest wait of a push for a stream after its lease. Then it goes back and is leased anew, so that a device
+    /// which changed hands meanwhile does not get it (rule 2).
+    package var laneWaitMax: Duration = .seconds(5)
+    /// The longest time between a lease's statement and a stream, for a lease whose reply took long.
+    package var conditionsHoldFor: Duration = .seconds(10)
     /// How often slow parcels settle at least. Bounds what a crash may send again (P4).
     package var settleEvery: Duration = .seconds(1)
     /// How often to poll: a safety net under signals and notifications.
@@ -85,6 +90,7 @@ package struct DispatcherSettings: Equatable, Sendable {
         precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
         precondition(laneParcelsMax > 0 && parcelsMax >= laneParcelsMax)
         precondition(laneUrgentMax > 0 && urgentMax >= laneUrgentMax)
+        precondition(laneWaitMax > .zero && conditionsHoldFor >= laneWaitMax)
     }
 }
 
@@ -224,7 +230,6 @@ package enum DispatchAction: Equatable, Sendable {
     case lease(LeaseRequest)
     /// Encode these members and hand them to the lane; no stream opens after `until`.
     case submit(LeaseName, LaneTarget, positions: [Int32], until: MonotonicInstant)
-    case extend(LeaseName, LaneKey, until: MonotonicInstant)
     /// Write the verdicts that are not written yet, then the compare-and-set.
     case settle(LeaseName, PendingSettle, withVerdicts: Bool)
     case renew(LeaseName)

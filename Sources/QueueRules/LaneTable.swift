@@ -21,6 +21,7 @@ struct LaneLoad: Sendable {
 struct LaneState: Sendable {
     let key: LaneKey
     var health: LaneHealth
+    var hold: LaneHold
     fileprivate(set) var load = LaneLoad()
 }
 
@@ -30,8 +31,9 @@ struct LaneTable: Sendable {
     private var places: [LaneKey: Int] = [:]  // lookup only
     private(set) var load = LaneLoad()
     private let signalsMin: Int
+    private let membersMax: Int
 
-    init(signalsMin: Int) { self.signalsMin = signalsMin }
+    init(signalsMin: Int, membersMax: Int) { (self.signalsMin, self.membersMax) = (signalsMin, membersMax) }
 
     /// Access in place: a copy costs more than the question.
     subscript(place: Int) -> LaneState {
@@ -44,7 +46,9 @@ struct LaneTable: Sendable {
     mutating func place(of key: LaneKey) -> Int {
         if let place = places[key] { return place }
         places[key] = states.count
-        states.append(LaneState(key: key, health: LaneHealth(signalsMin: signalsMin)))
+        states.append(
+            LaneState(
+                key: key, health: LaneHealth(signalsMin: signalsMin), hold: LaneHold(ceiling: membersMax)))
         return states.count - 1
     }
 

@@ -91,9 +91,13 @@ struct RouteState: Sendable {
     }
 
     mutating func notePlanned(_ route: ReadyRoute, _ now: MonotonicInstant) {
-        work = max(work, route.hasUrgent ? .transactional : .bulk)
-        workSeenAt = now
+        noteWork(isUrgent: route.hasUrgent, now)
         if route.hasUrgent { cutAt = now }
+    }
+
+    mutating func noteWork(isUrgent: Bool, _ now: MonotonicInstant) {
+        work = max(work, isUrgent ? .transactional : .bulk)
+        workSeenAt = now
     }
 
     mutating func noteCut(_ now: MonotonicInstant) { cutAt = now }

@@ -207,8 +207,7 @@ struct LaneQueueTests {
                     BatchTicket(step), NoSink(), at(now))
                 submitted += count
             case 1: queue.withdraw(BatchTicket(UInt64(next(Int(step) + 1))))
-            case 2: queue.extend(BatchTicket(UInt64(next(Int(step) + 1))), noStreamAfter: at(now + 500))
-            case 3: queue.expire(at(now), unusableSince: next(3) == 0 ? at(0) : nil, unreachableAfter: .seconds(2))
+            case 2, 3: queue.expire(at(now), unusableSince: next(3) == 0 ? at(0) : nil, unreachableAfter: .seconds(2))
             case 4: answered += tags(&queue)
             case 5, 6:
                 for _ in 0..<next(20) {

@@ -126,7 +126,7 @@ struct DispatcherLeaseTests {
 
 @Suite("The renewal of a lease")
 struct DispatcherRenewalTests {
-    @Test("starts after a third of the lease, and extends the lease from the time of the request")
+    @Test("starts after a third of the lease, and moves the lease's end from the time of the request")
     func renews() {
         var bench = DispatcherBench()
         bench.lease()
@@ -134,9 +134,7 @@ struct DispatcherRenewalTests {
         #expect(bench.pass(.seconds(1)).contains(.renew(DispatcherBench.name)))
         let asked = bench.now
         bench.now = bench.now + .seconds(3)
-        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
-        #expect(
-            actions.contains(.extend(DispatcherBench.name, DispatcherBench.lane, until: asked + .seconds(40))))
+        bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
         bench.now = asked + .seconds(59)
         #expect(bench.report(.timer).forgotten.isEmpty)
         #expect(bench.pass(.seconds(1)).forgotten == [DispatcherBench.name])

@@ -130,7 +130,7 @@ extension SimulatedWorld {
         return false
     }
 
-    private static let unreachableAfter = SimulatedTime.seconds(10)
+    private static let unreachableAfter = SimulatedTime.seconds(4)
 
     private func access(of lane: SimulatedLane, _ index: Int) -> AccessToken? {
         processes[index].accounts.first { $0.credential == lane.key.credential }?.serving

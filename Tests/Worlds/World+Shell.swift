@@ -91,10 +91,6 @@ extension SimulatedWorld {
             call(.lease(request), index)
         case .submit(let name, let exit, let positions, let until):
             submit(name, exit.lane, positions, until, index)
-        case .extend(let name, _, let until):
-            if let place = processes[index].leases.firstIndex(where: { $0.name == name }) {
-                processes[index].leases[place].until = until
-            }
         case .settle, .renew: break  // `send` sends all of one event's together.
         case .withdraw(let name, let key):
             withdraw(name, key, index)

@@ -18,7 +18,6 @@ extension DeliveryEngine {
             case .lease(let request): Task { await lease(request) }
             case .submit(let name, let exit, let positions, let until):
                 submit(EncodingJob(name: name, exit: exit, positions: positions, until: until))
-            case .extend(let name, let lane, let until): lanes.extend(name, on: lane, until: until)
             case .settle(let name, let pending, let withVerdicts):
                 settles.append(SettleEntry(name, pending, withVerdicts: withVerdicts))
             case .renew(let name): renewals.append(name)

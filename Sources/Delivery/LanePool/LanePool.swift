@@ -145,10 +145,6 @@ package actor LanePool {
         lane.submit(batch, ticket: name.ticket, sink: sink)
     }
 
-    nonisolated func extend(_ name: LeaseName, on key: LaneKey, until: MonotonicInstant) {
-        opened(key)?.lane.extend(name.ticket, noStreamAfter: until)
-    }
-
     nonisolated func withdraw(_ name: LeaseName, on key: LaneKey) { opened(key)?.lane.withdraw(name.ticket) }
 
     nonisolated func retry(_ key: LaneKey) { opened(key)?.lane.retry() }

@@ -54,7 +54,7 @@ package struct PushBatch: Sendable {
     /// At least one.
     package let frames: [BodyFrame]
     package let requests: [Request]
-    /// No stream is opened later than this: requests without one are answered `.withdrawn`. `Lane.extend` moves it.
+    /// No stream is opened later than this: requests without one are answered `.withdrawn`.
     package let noStreamAfter: MonotonicInstant
     /// Its requests leave before those of the lane's other batches.
     package let isUrgent: Bool
