@@ -27,7 +27,8 @@ extension Dispatcher {
         let isInTime = now - runs[place].run.leasedAtMonotonic < settings.laneWaitMax / 2
         lanes[lane].hold.noteAnswered(
             lease.accepted.count + lease.others.count - handedBack, isInTime: isInTime)
-        guard handedBack > 0, now >= runs[place].noStreamAfter else { return }
+        // A parcel in quarantine yields when its window is over.
+        guard handedBack > 0, now >= runs[place].noStreamAfter, runs[place].scope != .lapsed else { return }
         runs[place].wasLate = true
         lanes[lane].hold.noteLate(answeredBefore: runs[place].answeredBefore)
     }

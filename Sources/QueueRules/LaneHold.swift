@@ -1,8 +1,8 @@
 /// The most members that a lane may hold, by the pace at which its pushes leave.
 ///
 /// A push that waits too long for a stream goes back and is leased anew, which costs a settle and a lease. So a slow lane
-/// holds about what it sends in half of that time. The bound works like a congestion window: each push that is answered
-/// in time raises it by one, and a push that waited too long sets it to what was answered meanwhile.
+/// holds about what it sends in half of that time. The bound works like a congestion window. Each push that is answered
+/// in time raises it by one. A push that waited too long sets it to the number of pushes that were answered meanwhile.
 struct LaneHold: Sendable {
     /// Smaller would make a slow lane wait for the database between two pushes.
     static let membersMin = 8

@@ -7,11 +7,13 @@ import Testing
 struct DispatcherLeaseTests {
     @Test("starts sending at once, and opens no stream later than its end minus the deadline")
     func submits() {
-        var bench = DispatcherBench()
+        var settings = DispatcherBench.settings
+        settings.leaseLength = .seconds(23)
+        var bench = DispatcherBench(settings: settings)
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .seconds(2)
         let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
-        let until = asked.startedAt + .seconds(40)
+        let until = asked.startedAt + .seconds(3)
         #expect(
             actions.first
                 == .submit(DispatcherBench.name, DispatcherBench.exit, positions: [0, 1, 2], until: until))
@@ -21,9 +23,9 @@ struct DispatcherLeaseTests {
     func expires() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
-        let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(5))
+        let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(3))
         let actions = bench.report(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
-        let until = asked.startedAt + .seconds(5)
+        let until = asked.startedAt + .seconds(3)
         #expect(
             actions.first
                 == .submit(DispatcherBench.name, DispatcherBench.exit, positions: [0, 1, 2], until: until))

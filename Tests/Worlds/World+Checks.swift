@@ -92,6 +92,7 @@ extension SimulatedWorld {
         checkNotStopped(push)
         checkHour(of: push)
         checkRate(of: push)
+        checkConditions(of: push)
         judge(.fence)
         // A clock set forward ends a lease before its time, and no owner can know.
         let isCutShort = plan.clockStepEvery != nil && ledger.promisedUntil(push.lease) > now

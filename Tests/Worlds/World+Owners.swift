@@ -20,7 +20,7 @@ extension SimulatedWorld {
             devices[device].user = random.pick([nil, "user-0", "user-1", "user-\(phone.number)"])
         }
         trail.add("\(phone.installation) of app \(phone.app.value), \(phone.kind), has another owner or other tags")
-        if let row = row(of: device) { ledger.disturb(row.id) }
+        if let row = row(of: device) { ledger.changeHands(row.id, at: now) }
         register(device)
     }
 
@@ -37,6 +37,24 @@ extension SimulatedWorld {
                 fail("P2", "a lease includes a registration that its audience no longer includes")
             }
         }
+    }
+
+    /// Checks that no push leaves long after its audience lost its device.
+    mutating func checkConditions(of push: WirePush) {
+        guard let since = lost(push.registration, from: push.message) else { return }
+        judge(.withdrawn)
+        // The processes' clocks drift.
+        guard now - since > .seconds(10) + .milliseconds(200) else { return }
+        fail("P2", "a push leaves \(now - since) after its audience lost its device")
+    }
+
+    /// When the device left the message's audience at the latest; nil: it is in it, or left it in another way.
+    private func lost(_ registration: RegistrationID, from message: MessageID) -> SimulatedTime? {
+        guard let row = store.registration(registration) else { return ledger.handsChanged(registration) }
+        if let message = store.message(message), includes(row, message) == false {
+            return ledger.handsChanged(registration)
+        }
+        return ledger.tokenTaken(registration)
     }
 
     private func includes(_ row: RegistrationRow, _ message: MessageRow) -> Bool? {

@@ -5,7 +5,8 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     case reached, everybody, searchedInSibling, toldOfAll, sameView
     // P2.
     case acceptedKept, accepted, rejected, unregistered, expired, suppressed, cancelled, gaveUp, notShown
-    case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, quarantine, poison
+    case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, withdrawn, quarantine,
+        poison
     // P3.
     case badgeSent, badgeKept
     // P4.
@@ -45,6 +46,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .quietHours: "P2: no push is sent in its device's quiet hours"
         case .dailyCap: "P2: no user gets more messages a day than the cap"
         case .audience: "P2: a lease excludes the registrations that its audience no longer includes"
+        case .withdrawn: "P2: no push leaves more than ten seconds after its audience lost its device"
         case .kind: "P2: a push goes to a token of its kind"
         case .quarantine: "P2: a parcel whose lease expired twice is leased alone"
         case .poison: "P2: only a poisonous push is given up as poison"

@@ -322,6 +322,9 @@ package struct WorldPlan: Sendable {
     private mutating func drawOwners() {
         var apart = SeededRandom(seed: seed ^ 0x0a4d)
         handsChangeEvery = apart.pick([nil, nil, .seconds(1), .seconds(5)])
+        guard handsChangeEvery != nil, apart.happens(perMille: 300) else { return }
+        // A lane of one push a second, in which pushes wait while devices change hands.
+        (requestsPerMinute, fcmDevices) = (60, max(fcmDevices, 500))
     }
 
     /// Draws from a generator of its own, so that worlds without direct messages stay the same.

@@ -128,6 +128,14 @@ struct CutGroup: Sendable {
         }
     }
 
+    /// The users that messages are for.
+    private var users: [MessageID: Set<[UInt8]>] {  // lookup only
+        messages.reduce(into: [:]) { users, each in
+            guard case .users(let names) = each.message.audience.selection else { return }
+            users[each.message.id] = Set(names.map { Array($0.utf8) })
+        }
+    }
+
     private var writeInline: Query {
         Query(CutSQL.inlineTargets) {
             $0.int64Array("ids", inline.map(\.target.id))
@@ -185,7 +193,8 @@ struct CutGroup: Sendable {
                 continue
             }
             leasedRoutes.append((route, lane))
-            claimed.append(try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route))
+            claimed.append(
+                try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route, users: users))
         }
     }
 

@@ -32,14 +32,22 @@ struct AudienceCheck: Sendable {
         case users(Set<[UInt8]>)
     }
 
+    /// The findings of a check about one parcel.
+    struct Exclusions: Sendable {
+        /// The registrations that the audience no longer includes. Deleted and retired ones may be among them: those
+        /// end as such all the same.
+        var changes: [Int64: AudienceChange] = [:]  // lookup only
+        /// The users that the message is for; nil: it names none.
+        var users: Set<[UInt8]>?  // lookup only
+    }
+
     private static let damaged = PostgresError.unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
 
-    /// Returns for each parcel the registrations that its message's audience no longer includes. Deleted and retired
-    /// ones may be among them: those end as such all the same.
+    /// Returns for each parcel whom its message's audience no longer includes.
     static func excluded(
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [[Int64: AudienceChange]] {
-        var excluded = [[Int64: AudienceChange]](repeating: [:], count: parcels.count)  // lookup only
+    ) async throws(PostgresError) -> [Exclusions] {
+        var excluded = [Exclusions](repeating: Exclusions(), count: parcels.count)
         let places = parcels.indices.filter { parcels[$0].row.hasConditions }
         guard !places.isEmpty else { return excluded }
         let conditions = try await conditions(of: places.map { parcels[$0].row.message }, in: transaction)
@@ -62,15 +70,16 @@ struct AudienceCheck: Sendable {
         let answers = try await transaction.run(checks.map(\.query))
         for ((place, reply, _), rows) in zip(checks, answers) {
             switch reply {
-            case .misfits: for id in try rows.map(Int64.init) { excluded[place][id] = .condition }
+            case .misfits: for id in try rows.map(Int64.init) { excluded[place].changes[id] = .condition }
             case .fitting:
                 let fitting = Set(try rows.map(Int64.init))
-                for id in parcels[place].ids where !fitting.contains(id) { excluded[place][id] = .condition }
+                for id in parcels[place].ids where !fitting.contains(id) { excluded[place].changes[id] = .condition }
             case .users(let named):
+                excluded[place].users = named
                 let members = try rows.map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
                 // Names are compared by bytes, as the database does.
                 for (id, user) in members where user.map({ !named.contains($0) }) ?? true {
-                    excluded[place][id] = .user
+                    excluded[place].changes[id] = .user
                 }
             }
         }

@@ -58,11 +58,17 @@ struct ClaimedGroup: Sendable {
 
     /// Reads parcels that were cut a moment ago, in the same transaction.
     ///
-    /// - Parameter rows: the rows of the route's parcels, in their order.
-    init(cut answer: ResultSet, rows: [Int], on route: RouteID) throws(PostgresError) {
+    /// - Parameters:
+    ///   - rows: the rows of the route's parcels, in their order.
+    ///   - users: the users that messages are for.
+    init(
+        cut answer: ResultSet, rows: [Int], on route: RouteID, users: [MessageID: Set<[UInt8]>]  // lookup only
+    ) throws(PostgresError) {
         for place in rows {
             var row = answer.row(place)
-            parcels.append(try ClaimedParcel(ParcelRow(&row), on: route))
+            var parcel = try ClaimedParcel(ParcelRow(&row), on: route)
+            parcel.users = users[parcel.row.message]
+            parcels.append(parcel)
         }
         areBadgesLocked = true
     }
@@ -89,7 +95,9 @@ struct ClaimedGroup: Sendable {
     /// Finds the members that the messages' audiences no longer include.
     mutating func check(in transaction: PostgresTransaction) async throws(PostgresError) {
         let excluded = try await AudienceCheck.excluded(from: parcels, in: transaction)
-        for place in parcels.indices { parcels[place].excluded = excluded[place] }
+        for place in parcels.indices {
+            (parcels[place].excluded, parcels[place].users) = (excluded[place].changes, excluded[place].users)
+        }
     }
 
     /// Applies the app's limits to each parcel.
@@ -183,7 +191,7 @@ struct ClaimedGroup: Sendable {
     /// The readings that any of the parcels needs.
     private var asked: MemberReadings.Asked {
         MemberReadings.Asked(
-            locales: parcels.contains(where: \.row.asksLocale),
+            users: parcels.contains { $0.users != nil }, locales: parcels.contains(where: \.row.asksLocale),
             compared: parcels.contains { $0.row.otherEnvironment != nil },
             inline: parcels.filter(\.row.hasInline).flatMap(\.ids).rising)
     }

@@ -21,6 +21,9 @@ struct ClaimedParcel: Sendable {
     private(set) var uncounted: MemberBitmap?
     /// The registrations that its message's audience no longer includes.
     var excluded: [Int64: AudienceChange] = [:]  // lookup only
+    /// The users that the message is for; nil: it names none. The members' rows are compared with them again: a lease
+    /// may have waited for the rows' locks since it found or checked the members.
+    var users: Set<[UInt8]>?  // lookup only
     /// The members after the app's limits were applied; nil: no limits apply.
     var judged: LimitedMembers?
 
@@ -118,7 +121,7 @@ struct ClaimedParcel: Sendable {
                 members.append(
                     try member(
                         index: indices[place], id: id, badge: badges.badge(of: id), in: &rows.row,
-                        comparedIn: compared[id], tokens: &tokens, locales: &locales))
+                        hasUser: readings.haveUsers, comparedIn: compared[id], tokens: &tokens, locales: &locales))
             } else {
                 members.append(.deleted(index: indices[place], id: id))
             }
@@ -172,13 +175,14 @@ struct ClaimedParcel: Sendable {
 
     /// - Parameter member: a row of `MemberSQL.rows` behind its id.
     private func member(
-        index: Int32, id: Int64, badge: Int32, in member: inout Row, comparedIn: Int32?, tokens: inout [UInt8],
-        locales: inout [UInt8]
+        index: Int32, id: Int64, badge: Int32, in member: inout Row, hasUser: Bool, comparedIn: Int32?,
+        tokens: inout [UInt8], locales: inout [UInt8]
     ) throws(PostgresError) -> LeasedMember {
         let lives = try member.int64OrNil().map(RouteID.init)
         let state = try member.int16OrNil()
         let generation = TokenGeneration(try member.int32())
         let isSampled = try member.boolOrNil() != true
+        let user = hasUser ? try member.textBytesOrNil() : nil
         let status: MemberStatus
         // A member that was retired when the limits were checked was not counted. It may have been registered again
         // since.
@@ -186,6 +190,9 @@ struct ClaimedParcel: Sendable {
             status = .retired
         } else if let change = excluded[id] {
             status = .excluded(change)
+        } else if let users, user.map({ !users.contains($0) }) ?? true {
+            // Names are compared by bytes, as the database does.
+            status = .excluded(.user)
         } else {
             status = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)
         }

@@ -58,17 +58,31 @@ enum MemberSQL {
     /// A null stands for what most members have: the expected route, the state `active`, a backend that registered it.
     /// A null costs neither side anything. Columns behind the token are not read: the way to them leads through all that
     /// a device registered.
-    static let rows = MemberStatement("member_rows", key: "id") { rows(with: "", of: $0) }
+    static func rows(users: Bool, locales: Bool) -> MemberStatement {
+        switch (users, locales) {
+        case (false, false): plainRows
+        case (false, true): rowsWithLocales
+        case (true, false): rowsWithUsers
+        case (true, true): rowsWithBoth
+        }
+    }
 
-    /// The same, and their locales.
-    static let rowsWithLocales = MemberStatement("member_rows_locales", key: "id") { rows(with: ", locale", of: $0) }
+    private static let plainRows = MemberStatement("member_rows", key: "id") { rows(of: $0) }
+    private static let rowsWithLocales = MemberStatement("member_rows_locales", key: "id") {
+        rows(locale: "locale", of: $0)
+    }
+    private static let rowsWithUsers = MemberStatement("member_rows_users", key: "id") { rows(user: "user_id", of: $0) }
+    private static let rowsWithBoth = MemberStatement("member_rows_users_locales", key: "id") {
+        rows(user: "user_id", locale: "locale", of: $0)
+    }
 
-    private static func rows(with more: String, of isMember: String) -> String {
-        """
-        SELECT id, nullif(route_id, :route), nullif(state, \(RegistrationState.active.sql)::smallint), generation,
-            nullif(kind = \(TokenKind.wakeUp.sql), false), token\(more)
-        FROM registrations WHERE \(isMember) ORDER BY id
-        """
+    private static func rows(user: String? = nil, locale: String? = nil, of isMember: String) -> String {
+        let columns = [user, "token", locale].compactMap(\.self).joined(separator: ", ")
+        return """
+            SELECT id, nullif(route_id, :route), nullif(state, \(RegistrationState.active.sql)::smallint), generation,
+                nullif(kind = \(TokenKind.wakeUp.sql), false), \(columns)
+            FROM registrations WHERE \(isMember) ORDER BY id
+            """
     }
 
     /// The members whose current token generation was tried in both environments. They are few and have their own

@@ -4,6 +4,8 @@ import Postgres
 /// A lease's readings of its members, except their badges.
 struct MemberReadings: Sendable {
     struct Asked: Sendable {
+        /// The message is for named users.
+        var users = false
         /// The message has texts in several languages.
         var locales = false
         /// A token could be tried in the other environment.
@@ -16,6 +18,8 @@ struct MemberReadings: Sendable {
     let rows: ResultSet
     /// The inline targets by rising id; nil: there are none.
     let inline: ResultSet?
+    /// Each row has the member's user, in front of its token.
+    let haveUsers: Bool
     /// The members that were tried in both environments, with their token generation. It may differ from the row's,
     /// which was read a moment before.
     let compared: [Int64: Int32]  // lookup only
@@ -25,7 +29,7 @@ struct MemberReadings: Sendable {
         let keys = MemberKeys(ids)
         var parameters = Parameters()
         parameters.int64("route", route.value)
-        var queries = [(asked.locales ? MemberSQL.rowsWithLocales : MemberSQL.rows).query(keys, parameters)]
+        var queries = [MemberSQL.rows(users: asked.users, locales: asked.locales).query(keys, parameters)]
         if asked.compared { queries.append(MemberSQL.compared.query(keys)) }
         if !asked.inline.isEmpty { queries.append(Query(MemberSQL.inline) { $0.int64Array("members", asked.inline) }) }
         return queries
@@ -35,6 +39,7 @@ struct MemberReadings: Sendable {
     init(answers: ArraySlice<ResultSet>, to asked: Asked) throws(PostgresError) {
         var answers = answers
         rows = answers.removeFirst()
+        haveUsers = asked.users
         compared = asked.compared ? try answers.removeFirst().numbersByID : [:]
         inline = asked.inline.isEmpty ? nil : answers.removeFirst()
     }
