@@ -12,8 +12,8 @@ enum ScopeText {
         switch scope {
         case .devices: "registering and reading devices, badges, erasing users"
         case .tokens: "seeing whole tokens, which other scopes show masked"
-        case .messages: "sending to named devices, users and tokens; results"
-        case .broadcast: "sending to all, tags, filters and stale devices; results"
+        case .messages: "messages to named devices, users and tokens; results"
+        case .broadcast: "messages to all, tags, filters and stale devices; results"
         case .feedback: "the feed of token changes; undoing a retirement"
         case .credentials: "adding, activating and retiring credentials"
         case .nodes: "reading and writing the data tree that apps subscribe to"

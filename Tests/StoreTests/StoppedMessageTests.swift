@@ -45,6 +45,26 @@ struct CancelledMessageTests {
         }
     }
 
+    @Test("stays as it was if its caller may not change a message to its audience")
+    func forbidden() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await world.send(world.newMessage())
+            let id = StoreWorld.message(1)
+            for control in [ControlRequest.pause, .cancel, .rate(1), .resume] {
+                let reply = try await world.stores.messages.control(control, app: world.app, id: id) {
+                    $0 != .broadcast
+                }
+                #expect(reply == .forbidden(.broadcast))
+            }
+            #expect(try await world.account().state == .sending)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
+            #expect(try await world.number("SELECT count(*) FROM message_rates") == 0)
+            #expect(
+                try await world.stores.messages.control(.cancel, app: world.app, id: id) { $0 == .broadcast } == .done)
+        }
+    }
+
     @Test("waits for the repair of a damaged parcel, and delays no other message")
     func damaged() async throws {
         try await withStores { world in

@@ -77,13 +77,3 @@ extension Problem {
             missing: scopes)
     }
 }
-
-extension Audience.Selection {
-    /// Whether the sender described the receivers, rather than naming them.
-    var isBroadcast: Bool {
-        switch self {
-        case .all, .tags, .filter, .stale, .subscribers, .revoked: true
-        case .installations, .users, .tokens: false
-        }
-    }
-}

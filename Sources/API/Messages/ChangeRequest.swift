@@ -65,6 +65,9 @@ extension ChangeRequest {
     func revision(
         of record: MessageRecord, for caller: Caller, in app: AppRecord
     ) throws(Problem) -> RequestedRevision {
+        for scope in [record.scope, audience?.scope ?? record.scope] where !caller.has(scope) {
+            throw .missingScope([scope])
+        }
         if ratePerSecond != .keep, record.state.isOver { throw .over(record.state, "made faster or slower") }
         var revision = RequestedRevision()
         (revision.name, revision.ratePerSecond) = (name, ratePerSecond)
@@ -72,9 +75,7 @@ extension ChangeRequest {
         guard record.hasNotStarted else { throw .started(record.state) }
         guard changesRequest else { return revision }
         guard var request = record.request else { throw .contentSwept }
-        let stored = request.audience.scope
         if let audience { request.audience = audience.withCutoffs(of: app, at: record.acceptedAt) }
-        for scope in [stored, request.audience.scope] where !caller.has(scope) { throw .missingScope([scope]) }
         if let texts {
             (request.content.notification, request.content.localizations) = (texts.common, texts.localizations)
             request.content.isTemplate = request.content.hasBraces
@@ -135,9 +136,6 @@ extension MessageState {
 }
 
 extension Audience {
-    /// The scope that a key needs to send to it.
-    var scope: APIScope { selection.isBroadcast ? .broadcast : .messages }
-
     /// Fixes the cutoffs of a stale audience at the time when its message was accepted.
     func withCutoffs(of app: AppRecord, at acceptedAt: @autoclosure () -> WallInstant) -> Audience {
         guard case .stale = selection else { return self }

@@ -31,7 +31,11 @@ extension MessageHandlers {
     func change(_ control: ControlRequest, _ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let app = try await apps.app(of: call)
-        switch try await translating(.isIdempotent, await store.control(control, app: app.id, id: id)) {
+        let caller = call.caller
+        let reply = try await translating(
+            .isIdempotent, await store.control(control, app: app.id, id: id) { caller.has($0) })
+        switch reply {
+        case .forbidden(let scope): throw .missingScope([scope])
         case .over(let state): throw .over(state, control.participle)
         case .noSuchMessage: throw .unknownMessage
         case .done: return try await answer(with: id, in: app, call)

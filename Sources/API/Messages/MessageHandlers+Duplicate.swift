@@ -10,6 +10,7 @@ extension MessageHandlers {
         let app = try await apps.app(of: call)
         let found = try await reads.read(of: app.id, await store.record(app: app.id, id: id))
         guard let record = found else { throw .unknownMessage }
+        guard call.caller.has(record.scope) else { throw .missingScope([record.scope]) }
         // Without a body, the message is what a repeated request must have in common with the first one.
         let claim = call.idempotencyClaim(of: Array(id.value.text.utf8))
         guard let request = record.request else {
@@ -22,7 +23,6 @@ extension MessageHandlers {
         guard request.isOfSender else {
             throw Problem(.notSupported, "The gateway made this message itself, and makes the next one when it is due.")
         }
-        try checkScope(of: request.audience, call)
         guard request.content.options.pushType != .liveActivity else { throw .activityHasItsTime() }
         var asked = IntakeRequest(
             [request.content], to: audience(request.audience, in: app), app: app.id,

@@ -27,7 +27,8 @@ extension ProblemCode {
             and revoke only keys whose scopes it has itself. `missing_scopes` lists the scopes of which one is \
             required. A key that may send no messages at all gets `messages` and `broadcast` before the message is \
             read. `messages` covers audiences that name installations, users or tokens; `broadcast` covers all \
-            others.
+            others. What changes a message (edit, rate, pause, resume, cancel, duplicate) needs the scope of its \
+            audience.
             """,
         remedy: """
             use a key that has the scope. A key with the scope `keys` can create one: `POST /v1/apps/{app}/keys`.

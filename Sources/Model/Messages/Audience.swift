@@ -49,6 +49,9 @@ package struct Audience: Equatable, Sendable {
         return Provider.allCases.filter { provider in targets.contains { $0.provider == provider } }
     }
 
+    /// The scope that a key needs to send to it, and to change its message.
+    package var scope: APIScope { namedCount == nil ? .broadcast : .messages }
+
     /// The number of receivers named one by one; nil for other selections.
     package var namedCount: Int? {
         switch selection {

@@ -21,6 +21,8 @@ package enum ControlReply: Equatable, Sendable {
     case noSuchMessage
     /// The message is finished or cancelled, so no change is possible.
     case over(MessageState)
+    /// The caller may not change a message to such an audience, for which a key needs this scope. Nothing was changed.
+    case forbidden(APIScope)
 }
 
 package enum MessageStop: Hashable, Sendable {

@@ -69,6 +69,13 @@ enum AudienceText {
         return writer.bytes
     }
 
+    /// The scope that a key needs for an audience of which the summary is left.
+    static func scope(ofSummary summary: JSONText) -> APIScope {
+        let stored = (try? JSONReader.read(summary.bytes, limits: .trusted))?.object
+        let isNamed = ["installations", "users", "tokens"].contains { stored?[$0] != nil }
+        return isNamed ? .messages : .broadcast
+    }
+
     /// Returns nil if `encode` did not write the bytes.
     static func decode(_ bytes: [UInt8]) -> Audience? {
         guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object,

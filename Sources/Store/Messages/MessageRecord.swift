@@ -12,6 +12,8 @@ package struct MessageRecord: Equatable, Sendable {
     package let hasNotStarted: Bool
     package let urgency: MessageUrgency
     package let acceptedAt: WallInstant
+    /// The scope that a key needs to change the message. It stays known when the content is deleted.
+    package let scope: APIScope
     package var name: String?
     /// nil: the content is deleted, or a newer program wrote it.
     package var request: StoredRequest?
@@ -174,7 +176,7 @@ extension MessageRecord {
                 content: content, audience: audience, sendAt: local ?? dueAt.map { .instant($0) }, ratePerSecond: rate)
         }
         self.init(
-            id: id, app: app, state: state, hasNotStarted: waits, urgency: urgency, acceptedAt: acceptedAt, name: name,
-            request: request)
+            id: id, app: app, state: state, hasNotStarted: waits, urgency: urgency, acceptedAt: acceptedAt,
+            scope: AudienceText.scope(ofSummary: summary), name: name, request: request)
     }
 }

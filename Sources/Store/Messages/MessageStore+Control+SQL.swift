@@ -105,7 +105,8 @@ enum ControlSQL {
             SELECT FROM messages m WHERE m.id = :message AND m.app_id = :app AND NOT \(isStopped("m")))
         """)
 
-    static let state = Statement("message_state", "SELECT state FROM messages WHERE app_id = :app AND id = :message")
+    static let state = Statement(
+        "message_state", "SELECT state, audience_summary FROM messages WHERE app_id = :app AND id = :message")
 
     /// The stopped ones among messages that are being sent.
     static let stopped = Statement(

@@ -5,22 +5,34 @@ import Postgres
 extension MessageStore {
     /// Takes effect with its commit: no lease that begins afterwards gets anything of a paused or cancelled message.
     /// Leased parcels are taken back when their process learns of it, within one poll.
+    ///
+    /// - Parameter permits: whether the caller may change a message for whose audience a key needs this scope. It is
+    ///   asked once the message is locked, because a revision may change the audience meanwhile.
     package func control(
-        _ control: ControlRequest, app: AppID, id: MessageID, now: WallInstant? = nil
+        _ control: ControlRequest, app: AppID, id: MessageID, now: WallInstant? = nil,
+        permits: @escaping @Sendable (APIScope) -> Bool = { _ in true }
     ) async throws(StoreFault) -> ControlReply {
         let pool = pool
         let queries =
             control.changes(app: app, id: id, now: now) + [Query(ControlSQL.state) { $0.message(id, of: app) }]
-        let state = try await translating { () throws(PostgresError) in
-            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
-                    try await transaction.runAndCommit(queries)
+        let reply = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> ControlReply in
+                    let answers = try await transaction.run(queries)
+                    let found = try answers.last?.first { row throws(PostgresError) in
+                        (try row.stored() as MessageState, JSONText(bytes: try row.textBytes()))
+                    }
+                    guard let (state, summary) = found else { return .noSuchMessage }
+                    let scope = AudienceText.scope(ofSummary: summary)
+                    guard permits(scope) else {
+                        await transaction.abandon()
+                        return .forbidden(scope)
+                    }
+                    return control.allows(state) ? .done : .over(state)
                 }
             }
-            return try answers.last?.first { row throws(PostgresError) in try row.int16() }
         }
-        guard let state = state.flatMap(MessageState.init) else { return .noSuchMessage }
-        guard control.allows(state) else { return .over(state) }
+        guard reply == .done else { return reply }
         notifier.notify(.stops)
         // A held message may be due at once, and so may one that followed a cancelled one.
         if control == .resume || control == .cancel { notifier.notify(.schedule) }
