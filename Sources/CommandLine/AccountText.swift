@@ -1,3 +1,4 @@
+import API
 import Foundation
 import JSON
 
@@ -79,7 +80,9 @@ extension JSONValue {
     /// The pushes of an account that a provider accepted. In a dry run, those that would have been sent.
     var reached: Int64 {
         let outcomes = object?["outcomes"] ?? .null
-        return outcomes.count("accepted") + (object?["dry_run"]?.bool == true ? outcomes.count("suppressed") : 0)
+        guard object?["dry_run"]?.bool == true else { return outcomes.count("accepted") }
+        let blank = elements("reasons").filter { $0.shown("reason") == ProblemCode.nothingToShow.rawValue }
+        return outcomes.count("accepted") + outcomes.count("suppressed") - blank.map { $0.count("count") }.sum
     }
 }
 

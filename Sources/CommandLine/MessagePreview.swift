@@ -68,10 +68,12 @@ struct MessagePreview {
             let device = PreviewedDevice(
                 variant: variant, badge: Self.number(change), now: Clocks.wallNow(), placeholders: message.placeholders,
                 value: phone.value(of:))
+            let isBlank = message.isBlank(in: variant, value: phone.value(of:))
             return PushProviders.offered.map { provider in
                 let isAsked = asked?.contains(provider.id) ?? true
                 return NotificationPreview(
-                    provider: provider.id, push: isAsked ? message.push(for: provider.id)?.preview(device) : nil)
+                    provider: provider.id,
+                    push: isAsked && !isBlank ? message.push(for: provider.id)?.preview(device) : nil, isBlank: isBlank)
             }
         }
     }
@@ -108,11 +110,17 @@ struct PreviewDevice {
 
 private struct NotificationPreview {
     let provider: Provider
+    /// nil: the phone gets no push.
     let push: PushPreview?
+    /// The phone's own values leave nothing to show.
+    let isBlank: Bool
 
     /// - Parameter badge: the badge to show if the body's number is only an example.
     func lines(app: String, badge: String?) -> [String] {
-        guard let push else { return ["\(phone) does not receive it."] }
+        guard let push else {
+            let reason = isBlank ? ": its values leave no visible text (nothing_to_show)" : ""
+            return ["\(phone) does not receive it\(reason)."]
+        }
         let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
         let value = try? JSONReader.read(push.body, limits: .trusted)
         let title: String

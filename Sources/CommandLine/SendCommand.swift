@@ -71,7 +71,7 @@ package struct SendCommand: AsyncParsableCommand {
         if app.gateway.json { return writeJSON(answer) }
         let question = try await question(message, AudienceCount(answer), client)
         Console.write(AudienceCount(answer).sentence)
-        for line in question.lines(withZones: true) { Console.write(line) }
+        for line in question.audienceLines(withZones: true) { Console.write(line) }
         if let hour = question.hour { Console.write("  Sent \(hour).") }
     }
 

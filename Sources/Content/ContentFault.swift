@@ -5,12 +5,15 @@ package enum ContentFault: Error, Equatable, Sendable {
     case provider(Provider, ProviderFault)
     /// A text with placeholders is malformed, or is where none are allowed.
     case template(JSONPointer, TemplateFault)
+    /// A notification is given that shows no text, or none in the language at this place.
+    case blank(JSONPointer)
 
     /// A stable code, published in docs/errors.md.
     package var code: String {
         switch self {
         case .provider(_, let fault): fault.code
         case .template: "invalid_template"
+        case .blank: ProviderFault.nothingToShowCode
         }
     }
 }
@@ -28,7 +31,8 @@ package struct ProviderFault: Error, Equatable, Sendable {
         (self.code, self.pointer, self.detail) = (code, pointer, detail)
     }
 
-    /// Content that shows nothing on the provider's devices. No fault if another provider's devices show something.
+    /// Content that shows nothing on the provider's devices. No fault if another provider's devices show something. A
+    /// blank notification has the same code.
     package static let nothingToShowCode = "nothing_to_show"
 
     /// Only devices with one of the message's locales would show something.

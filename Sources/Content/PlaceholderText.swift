@@ -17,6 +17,12 @@ package enum PlaceholderMark {
         return String(text)
     }
 
+    /// The numbers of the placeholders whose marks a text has, in their order.
+    package static func numbers(in text: String) -> [Int] {
+        let all = text.unicodeScalars.filter { isPart($0) && $0 != nestedSign }.map { Int($0.value - firstDigit) }
+        return stride(from: 0, to: all.count - 1, by: 2).map { all[$0] * digits + all[$0 + 1] }
+    }
+
     /// True if a text that contains it could be mistaken for one with marks.
     package static func isPart(_ scalar: Unicode.Scalar) -> Bool {
         scalar == nestedSign || (firstDigit..<firstDigit + UInt32(digits)).contains(scalar.value)

@@ -32,7 +32,12 @@ extension ParcelRun {
         case .unknown:
             recordUnknown(position, now)
         case .withheld(let reason):
-            end(position, TerminalStatus(.suppressed, reason))
+            // An earlier lease may have shown the push with other values of the device.
+            let isLost = reason == TerminalReason.nothingToShow && mayHaveBeenShown(position)
+            end(
+                position,
+                isLost
+                    ? TerminalStatus(.gaveUp, TerminalReason.answerLost) : TerminalStatus(.suppressed, reason))
         }
     }
 

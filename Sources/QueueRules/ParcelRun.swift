@@ -165,6 +165,7 @@ package enum TerminalReason {
     package static let expired = "expired"
     package static let cancelled = "cancelled"
     package static let dryRun = "dry_run"
+    package static let nothingToShow = "nothing_to_show"
     package static let localTimePassed = "local_time_passed"
     package static let quietHours = "quiet_hours"
     package static let dailyCap = "daily_cap"

@@ -59,6 +59,23 @@ extension BadInput {
         broadcast(
             "a text in one language alone", #""notification": {"localizations": {"fr": {"body": "Midi"}}}"#,
             .nothingToShow, at: "/notification"),
+        broadcast(
+            "a blank title beside a badge", #""notification": {"title": " \u200b"}, "badge": "increment""#,
+            .nothingToShow, at: "/notification"),
+        broadcast(
+            "an empty notification beside a sound and data",
+            #""notification": {}, "sound": "default", "data": {"a": "b"}"#, .nothingToShow, at: "/notification"),
+        broadcast(
+            "an empty body in a dry run", #""notification": {"body": ""}, "options": {"dry_run": true}"#,
+            .nothingToShow, at: "/notification"),
+        broadcast(
+            "a blank body with an alert of its own for each provider",
+            #""notification": {"body": "\n"}, "apns": {"aps": {"alert": "a"}}, "fcm": {"notification": {"title": "a"}}"#,
+            .nothingToShow, at: "/notification"),
+        broadcast(
+            "a language that blanks the common text",
+            #""notification": {"body": "B", "localizations": {"fr": {"body": "\u3000"}}}"#, .nothingToShow,
+            at: "/notification/localizations/fr"),
         broadcast("a title that is a number", #""notification": {"title": 1}"#, .wrongType, at: "/notification/title"),
         broadcast("a misspelt title", #""notification": {"titel": "T"}"#, .unknownMember, at: "/notification/titel"),
         broadcast(

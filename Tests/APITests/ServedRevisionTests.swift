@@ -210,6 +210,7 @@ struct ServedRevisionTests {
             let refusals: [(String, ProblemCode, String?)] = [
                 (#"{"notification": {"body": "\#(long)"}}"#, .payloadTooLarge, ""),
                 (#"{"notification": null}"#, .nothingToShow, ""),
+                (#"{"notification": {"title": " "}}"#, .nothingToShow, "/notification"),
                 (#"{"notification": {"body": "{{name"}}"#, .invalidTemplate, "/notification/body"),
                 (#"{"notification": {"localizations": {"?": {}}}}"#, .invalidValue, "/notification/localizations"),
                 (#"{"audience": {}}"#, .invalidValue, "/audience"),

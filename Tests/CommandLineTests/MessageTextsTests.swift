@@ -35,6 +35,8 @@ struct MessageTextsTests {
         arguments: [
             (["french:title=Midi"], "french is no language"), (["f:body=x"], "f is no language"),
             ([":body=x"], "is no language"), (["fr:titel=Midi"], "titel is no part"), (["Midi"], "fr:title=Midi"),
+            (["body="], "--text body= has no visible text"),
+            (["fr:title=\u{a0} "], "--text fr:title= has no visible text"),
             (["fr:title=a", "FR:title=b"], "given twice"), (["body=a", "body=b"], "given twice"),
         ])
     func refused(options: [String], reason: String) {

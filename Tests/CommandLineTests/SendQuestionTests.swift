@@ -24,9 +24,29 @@ struct SendQuestionTests {
         #expect(question.sentence(app: "garden") == "Send to 1,204 devices with the tag news of the app garden?")
         #expect(
             question.lines() == [
-                "  by provider: apns 800, fcm 404", "  by language: fr 600, de 300, not known 304",
+                "  text: none, a push without text", "  by provider: apns 800, fcm 404",
+                "  by language: fr 600, de 300, not known 304",
             ])
-        #expect(question.lines(withZones: true).last == "  by time zone: Europe/Paris 1,201, not known 3")
+        #expect(question.audienceLines(withZones: true).last == "  by time zone: Europe/Paris 1,201, not known 3")
+    }
+
+    @Test("shows the text that is sent, in each language, and the number of devices")
+    func texts() throws {
+        let message =
+            #"{"audience":{"all":true},"notification":{"title":"Bells","subtitle":"Tower","body":"Noon\nis here","#
+            + #""localizations":{"fr":{"body":"Midi"},"de":{"title":"Glocken","body":"\u001b[2JMittag"}}}}"#
+        let question = try question(message, #"{"count":984,"exact":true,"by":{}}"#)
+        let lines = question.lines()
+        #expect(lines.prefix(2) == ["  text: Bells: Tower: Noon is here", "  text (fr): Midi"])
+        #expect(lines.count == 3 && lines[2].hasSuffix("Mittag") && !lines[2].contains("\u{1b}"))
+        #expect(question.sentence(app: "garden") == "Send to all 984 devices of the app garden?")
+        let many = (0..<11).map { #""l\#($0)":{"body":"x"}"# }.joined(separator: ",")
+        let long = String(repeating: "x", count: 400)
+        let shortened = try self.question(
+            #"{"notification":{"body":"\#(long)","localizations":{\#(many)}}}"#, nil
+        ).lines()
+        #expect(shortened.count == 10 && shortened[0].count < 320 && shortened[0].hasSuffix("…"))
+        #expect(shortened.last == "  and 3 more languages")
     }
 
     @Test("says \"at least\" if the gateway did not count to the end, and nothing without a count")
@@ -35,7 +55,8 @@ struct SendQuestionTests {
         let inexact = try question(all, #"{"count":900000,"exact":false,"by":{}}"#)
         #expect(inexact.sentence(app: "garden") == "Send to at least 900,000 devices of the app garden?")
         let unknown = try question(all, nil)
-        #expect(unknown.sentence(app: "garden") == "Send to all devices of the app garden?" && unknown.lines().isEmpty)
+        #expect(unknown.sentence(app: "garden") == "Send to all devices of the app garden?")
+        #expect(unknown.audienceLines().isEmpty)
     }
 
     @Test("names the hour on the person's clock, also if it has passed")

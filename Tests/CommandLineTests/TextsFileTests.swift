@@ -53,6 +53,8 @@ struct TextsFileTests {
             ("title: a\ntitle: b", "line 2: this text has a title already"),
             ("title: a\n b", "line 2: a title has one line"), (" a", "line 1: this line continues nothing"),
             ("body: a\nb", "line 2: this is no line such as"), ("title: a\nbody:\n\n[fr]", "line 2: the body is empty"),
+            ("title: \u{a0}\u{200b}", "line 1: the title is empty"),
+            ("body:\n \u{feff}\n", "line 1: the body is empty"),
             ("title: a\n\n[fr]\n[de]\ntitle: b", "line 3: [fr] has no text"), ("title: a\n[fr]", "line 2: [fr] has no"),
         ])
     func refused(file: String, reason: String) {

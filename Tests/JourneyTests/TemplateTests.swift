@@ -107,6 +107,51 @@ extension Journeys {
             }
         }
 
+        @Test("ends as suppressed where a device's values leave nothing to show, and counts in no badge")
+        func blank() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.fill(.garden, [], through: gateway)
+                try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
+                let devices = "/v1/apps/garden/devices"
+                for (phone, name) in zip(Self.phones, ["Ann", "", #" \u200b"#]) {
+                    let body = phone.registration(named: false).dropLast() + #", "attributes": {"name": "\#(name)"}}"#
+                    try await gateway.api.expect(201, "PUT", "\(devices)/\(phone.installation)", String(body))
+                }
+                let token = "live-0000000000000000"
+                try await gateway.api.expect(
+                    201, "PUT", devices + "/android", #"{"provider": "fcm", "token": "\#(token)"}"#)
+                let blanks = Self.phones[1...2].map(\.installation) + ["android"]
+                let named = blanks.map { #""\#($0)""# }.joined(separator: ",")
+                // The first is a broadcast, and the second is cut when it is accepted.
+                for (audience, accepted) in [(#"{"all": true}"#, 1), (#"{"installations": [\#(named)]}"#, 0)] {
+                    let message =
+                        #"{"audience": \#(audience), "badge": "increment", "sound": "default", "#
+                        + #""notification": {"title": " ", "body": "{{attributes.name}}"}}"#
+                    let account = try await gateway.finished(
+                        try await gateway.send(.garden, message)[0], of: .garden)
+                    #expect(account.addsUp)
+                    #expect(account.outcomes["accepted"] == accepted && account.outcomes["suppressed"] == 3)
+                    #expect(account.reasons?.map(\.reason) == ["nothing_to_show"])
+                }
+                for phone in Self.phones[1...2] {
+                    #expect(await world.production.simulator.received(phone.deviceToken).isEmpty)
+                }
+                #expect(try await world.google.messages(to: token).isEmpty)
+                for installation in blanks {
+                    let badge = try await gateway.api.expect(200, "GET", "\(devices)/\(installation)/badge")
+                    #expect(badge.text.contains(#""badge":0"#), "\(badge.text)")
+                }
+                let preview = try await world.command(
+                    [
+                        "send", "--installation", Self.phones[1].installation, "--body", "{{attributes.name}}",
+                        "--preview",
+                    ], gateway)
+                #expect(preview.printed.contains("its values leave no visible text"), "\(preview.printed)")
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("can be previewed with one device's values, and is refused if it is malformed")
         func byHand() async throws {
             try await World.within { world in

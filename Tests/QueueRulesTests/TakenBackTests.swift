@@ -31,6 +31,7 @@ struct TakenBackTests {
         #expect(try takenBack(rejected) == [101])
         #expect(try takenBack(Samples.rejection(.tokenUnregistered, "Unregistered")) == [101])
         #expect(try takenBack(rejected, status: .excluded(.user)) == [101])
+        #expect(try takenBack(.withheld(reason: TerminalReason.nothingToShow)) == [101])
         #expect(try takenBack(rejected, expiresAfter: .zero) == [101])
         let busy = Outcome.deferred(after: nil, .providerUnavailable)
         #expect(try takenBack(busy, retrySpent: .seconds(7_200)) == [101])
@@ -45,6 +46,7 @@ struct TakenBackTests {
     func shown() throws {
         #expect(try takenBack(.accepted) == [])
         #expect(try takenBack(.unknown(.connectionLost), isRepeatable: false) == [])
+        #expect(try takenBack(.withheld(reason: TerminalReason.nothingToShow), answerLost: true) == [])
         #expect(try takenBack(rejected, lapses: 1) == [])
         #expect(try takenBack(rejected, answerLost: true) == [])
         #expect(try takenBack(rejected, answerLost: true, expiresAfter: .zero) == [])

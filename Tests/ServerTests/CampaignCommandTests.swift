@@ -163,6 +163,21 @@ struct CampaignCommandTests {
         #expect(try await known.run(["send", "--installation", "phone-1", "--body", "Noon", "--preview"]) == 0)
     }
 
+    @Test(
+        "refuses a text that shows nothing before it asks the gateway",
+        arguments: [
+            ["send", "--all", "--body", "", "--yes"], ["send", "--all", "--title", " \u{200b}", "--yes"],
+            ["send", "--all", "--title", "Noon", "--body", "", "--yes"],
+            ["send", "--all", "--body", "Noon", "--text", "fr:body=", "--yes"],
+            ["send", "--body", "", "--test-to", "phone-1"], ["send", "--all", "--body", "", "--count"],
+            ["messages", "edit", "m", "--body", ""], ["messages", "duplicate", "m", "--subtitle", "\n"],
+        ])
+    func blank(arguments: [String]) async throws {
+        let gateway = CannedGateway([:])
+        #expect(try await gateway.run(arguments) == 64)
+        #expect(gateway.requests.isEmpty)
+    }
+
     @Test("refuses a language that is none before it sends anything")
     func language() async throws {
         let gateway = CannedGateway([:])

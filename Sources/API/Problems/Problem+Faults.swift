@@ -26,6 +26,11 @@ extension Problem {
         switch fault {
         case .provider(_, let fault): self.init(fault, at: .root)
         case .template(let pointer, let fault): self.init(fault, at: pointer)
+        case .blank(let pointer):
+            self.init(
+                .nothingToShow,
+                "The notification has no visible text here, only blanks or nothing. Write a title or a body, or leave "
+                    + "notification out for a push without text.", at: pointer)
         }
     }
 

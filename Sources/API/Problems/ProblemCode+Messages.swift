@@ -58,12 +58,16 @@ extension ProblemCode {
         remedy: "remove the member at `pointer`. docs/push-types.md shows a message of each push type.")
 
     package static let nothingToShow = ProblemCode(
-        "nothing_to_show", 422, "An alert push has nothing to show",
+        "nothing_to_show", 422, "The push has nothing to show",
         cause: """
-            an alert for APNs has no notification, badge or sound; or an alert for FCM has none of these and no \
+            `notification` is given and has no visible text, in common or in one language: white space and invisible \
+            characters show nothing, whatever stands beside them. Or an alert for APNs has no notification, badge or sound; or an alert for FCM has none of these and no \
             `data`. Texts in `localizations` alone show nothing to people with another language.
             """,
-        remedy: "add one of them, or set `push_type` to background.")
+        remedy: """
+            write a text (is a variable of the script not set?), or leave `notification` out for a push without one. Or \
+            set `push_type` to background.
+            """)
 
     package static let badgeTwice = ProblemCode(
         "badge_twice", 422, "The badge is given twice",

@@ -32,6 +32,31 @@ package struct MessageSummary {
         }
     }
 
+    private static let languagesShown = 8
+    private static let textColumns = 300
+
+    /// The texts of a message that is to be sent, one line for each language.
+    package static func lines(ofTextsIn message: JSONObject) -> [String] {
+        guard let notification = message["notification"]?.object else { return ["  text: none, a push without text"] }
+        let common = line(of: notification).map { ["  text: \($0)"] } ?? []
+        let localizations = notification["localizations"]?.object?.members ?? []
+        let others = localizations.prefix(languagesShown).compactMap { localization in
+            line(of: localization.value.object ?? JSONObject()).map {
+                "  text (\(TerminalText.clean(localization.name))): \($0)"
+            }
+        }
+        let left = localizations.count - languagesShown
+        return common + others + (left > 0 ? ["  and \(left) more languages"] : [])
+    }
+
+    private static func line(of text: JSONObject) -> String? {
+        let parts = ["title", "subtitle", "body"].compactMap { text[$0]?.string }
+        let line = TerminalText.clean(
+            parts.joined(separator: ": ").split(whereSeparator: \.isNewline).joined(separator: " "))
+        guard TerminalText.columns(line) > textColumns else { return parts.isEmpty ? nil : line }
+        return String(TerminalText.prefix(line[...], columns: textColumns - 1)) + "…"
+    }
+
     /// A name for a sentence: the message's own in quotation marks, else its text.
     package var title: String {
         if let name { return "\"\(name)\"" }

@@ -32,9 +32,22 @@ package struct MessageTexts: Equatable {
         if let language, !LocaleTable.isLocale(language) {
             throw CommandFault(.usage, "--text \(text): " + Self.noLanguage(language))
         }
-        guard set(part, of: language, to: String(text[text.index(after: sign)...])) else {
+        let value = String(text[text.index(after: sign)...])
+        try Self.checkVisible(value, "--text \(name)=")
+        guard set(part, of: language, to: value) else {
             throw CommandFault(.usage, "--text \(text): this \(part.rawValue) is given twice")
         }
+    }
+
+    /// Refuses a text that shows nothing. It comes from a variable of a script, mostly, that is not set.
+    ///
+    /// - Parameter option: as the person wrote it, without its value.
+    static func checkVisible(_ text: String, _ option: String) throws(CommandFault) {
+        guard !VisibleText.isVisible(text) else { return }
+        throw CommandFault(
+            .usage,
+            "\(option) has no visible text, so nothing was sent or changed. Is a variable of the script not set? "
+                + "Leave the option out if the message has no such text")
     }
 
     static func noLanguage(_ tag: String) -> String {

@@ -4,7 +4,7 @@ import Foundation
 import JSON
 import Reactor
 
-/// The question before a message is sent, and the lines above it: count, hour, and a recent duplicate.
+/// The question before a message is sent, and the lines above it: texts, count and hour.
 package struct SendQuestion {
     private let message: JSONObject
     private let description: AudienceDescription
@@ -22,8 +22,11 @@ package struct SendQuestion {
         description = AudienceDescription(of: message)
     }
 
+    /// The lines about the texts, the audience and the hour.
+    package func lines() -> [String] { MessageSummary.lines(ofTextsIn: message) + audienceLines() }
+
     /// The lines about the audience and the hour.
-    package func lines(withZones: Bool = false) -> [String] {
+    package func audienceLines(withZones: Bool = false) -> [String] {
         guard let count else { return [] }
         let parts = count.parts(withZones: withZones || isLocal)
         return parts + (isLocal ? count.hourLines(appZone: appZone, sendsPassed: sendsPassed) : [])

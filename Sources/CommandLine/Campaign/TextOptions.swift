@@ -24,6 +24,7 @@ struct TextOptions: ParsableArguments {
         for option in text { try given.add(option: option) }
         for (part, value) in [(MessageTexts.Part.title, title), (.subtitle, subtitle), (.body, body)] {
             guard let value else { continue }
+            try MessageTexts.checkVisible(value, "--\(part.rawValue)")
             guard given.set(part, of: nil, to: value) else {
                 throw CommandFault(.usage, "--\(part.rawValue) and --text \(part.rawValue)=... are the same; give one")
             }

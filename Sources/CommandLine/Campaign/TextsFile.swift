@@ -95,7 +95,7 @@ package struct TextsFile {
         guard let part = open else { return }
         open = nil
         section?.isEmpty = false
-        guard !part.text.isEmpty else {
+        guard VisibleText.isVisible(part.text) else {
             throw fault(part.line, "the \(part.part.rawValue) is empty. Leave the line out if there is none")
         }
         guard texts.set(part.part, of: language, to: part.text) else {

@@ -44,6 +44,11 @@ extension DeliveryEngine {
         let positions = withValues(parcel.positions, out)
         let pushes = await Self.encode(encoder, positions, parcel.until)
         if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
+        if !pushes.nothingToShow.isEmpty {
+            part(from: name, pushes.nothingToShow) {
+                end($0, of: name, .withheld(reason: TerminalReason.nothingToShow))
+            }
+        }
         let batch = pushes.batch
         guard !batch.requests.isEmpty else { return }
         let isValidated = PushProviders.offered(target.provider)?.offersValidation ?? false

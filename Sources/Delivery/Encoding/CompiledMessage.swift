@@ -27,6 +27,8 @@ package struct CompiledMessage: Sendable {
     /// Maps a device's locale to a variant of the text.
     package let locales: LocaleTable
     package let placeholders: MessagePlaceholders
+    /// The notification's texts; nil: every device sees something of them, or there are none.
+    let texts: NotificationTexts?
     /// True for a message that is built, checked, and validated by providers that offer it, but never delivered.
     package let isDryRun: Bool
 
@@ -55,11 +57,12 @@ package struct CompiledMessage: Sendable {
             }
         } catch {
             (templateFault, placeholders, self.content) = (error, MessagePlaceholders(), content)
-            (forms, checkedBefore) = ([], [])
+            (forms, checkedBefore, texts) = ([], [], nil)
             return
         }
         templateFault = nil
         self.content = marked
+        texts = NotificationTexts(marked, placeholders)
         let serving = PushProviders.offered.filter {
             $0.serves(content.options.pushType) && asked?.contains($0.id) ?? true
         }
@@ -94,10 +97,12 @@ package struct CompiledMessage: Sendable {
     /// Throws what the sender has to change before the message is accepted.
     ///
     /// A message with content for one provider alone (in its `apns` or `fcm` object) is valid: it has nothing to show
-    /// on the other's devices, and their pushes end so. Validation refuses any other fault in any form.
+    /// on the other's devices, and their pushes end so. Validation refuses any other fault in any form. A notification
+    /// without visible text is refused whatever stands beside it.
     /// - Parameter asked: the providers that must take the message; nil: all providers.
     package func check(asked: [Provider]? = nil) throws(ContentFault) {
         if let templateFault { throw templateFault }
+        if let fault = texts?.fault { throw fault }
         var silence: ContentFault?
         var isShown = !checkedBefore.isEmpty
         for (provider, form) in forms where asked?.contains(provider) ?? true {
@@ -129,6 +134,15 @@ package struct CompiledMessage: Sendable {
         var reason = templateFault?.code ?? ProviderFault.nothingToShowCode
         if case .fault(let fault) = form(for: provider) { reason = fault.code }
         return Rejection(fault: .message, reason: reason)
+    }
+
+    /// Whether a device's own values leave nothing of the notification to show.
+    /// - Parameter value: the device's value of a field; nil or empty: it has none.
+    package func isBlank(in variant: Int, value: (DeviceField) -> [UInt8]?) -> Bool {
+        texts?.isBlank(in: variant) { field in
+            guard let value = value(placeholders.fields[field]), !value.isEmpty else { return nil }
+            return VisibleText.isVisible(value.span)
+        } ?? false
     }
 
     private var pushes: [any CompiledPush] {

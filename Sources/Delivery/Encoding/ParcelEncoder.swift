@@ -1,4 +1,5 @@
 import Basis
+import Content
 import Model
 import ProviderInterface
 import QueueRules
@@ -30,13 +31,28 @@ package struct ParcelEncoder: Sendable {
         let pushes = ParcelPushes(
             parcel, address: address, locales: message.locales, placeholders: message.placeholders, values: values,
             now: now)
-        var batch = push.beginBatch(of: pushes, count: positions.count)
-        var remaining = positions[...]
+        let (shown, blank) = parted(positions, pushes)
+        var batch = push.beginBatch(of: pushes, count: shown.count)
+        var remaining = shown[...]
         while !remaining.isEmpty {
             push.append(remaining.prefix(Self.pushesBetweenYields), of: pushes, to: &batch)
             remaining = remaining.dropFirst(Self.pushesBetweenYields)
             if !remaining.isEmpty { await Task.yield() }
         }
-        return batch.pushes(of: parcel, noStreamAfter: noStreamAfter)
+        return batch.pushes(of: parcel, nothingToShow: blank, noStreamAfter: noStreamAfter)
+    }
+
+    /// Parts the positions whose values leave nothing of the notification from the others.
+    private func parted(_ positions: [Int32], _ pushes: ParcelPushes) -> (shown: [Int32], blank: [Int32]) {
+        guard let texts = message.texts else { return (positions, []) }
+        var (shown, blank): ([Int32], [Int32]) = ([], [])
+        for position in positions {
+            let isBlank = texts.isBlank(in: pushes.variant(for: parcel.members[Int(position)])) { field in
+                guard let range = values?.range(of: Int(position), field: field), !range.isEmpty else { return nil }
+                return values.map { VisibleText.isVisible($0.bytes.span.extracting(range)) }
+            }
+            if isBlank { blank.append(position) } else { shown.append(position) }
+        }
+        return (shown, blank)
     }
 }

@@ -13,7 +13,8 @@ package enum Outcome: Equatable, Sendable {
     case unsent(TransportFault)
     /// The bytes left and no answer came. Resending may show the alert twice.
     case unknown(TransportFault)
-    /// Not sent on purpose, with the reason: a dry run of a provider that can't validate a push without sending it.
+    /// Not sent on purpose, with the reason: a dry run of a provider that can't validate a push without sending it. Or
+    /// the notification has nothing to show on this device.
     case withheld(reason: String)
 }
 

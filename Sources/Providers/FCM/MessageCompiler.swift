@@ -135,8 +135,10 @@ extension FCMMessageCompiler {
 
     private func merged(_ text: NotificationText?) throws(ProviderFault) -> JSONObject {
         var notification = JSONObject()
-        notification["title"] = text?.title.map { .string($0) }
-        notification["body"] = text?.body.map { .string($0) }
+        if text?.isSubtitleAlone != true {
+            notification["title"] = text?.title.map { .string($0) }
+            notification["body"] = text?.body.map { .string($0) }
+        }
         let showing = showing(notification, text)
         let isAlert = content.options.pushType == .alert
         if isAlert, !showing.onAndroid, !showing.onApple, !showing.onWeb, !hasData {
@@ -253,5 +255,13 @@ extension FCMMessageCompiler {
             config["data"] = .object(own)
             message[platform] = .object(config)
         }
+    }
+}
+
+extension NotificationText {
+    /// Whether only the subtitle is visible. Android has none, and would show an empty notification.
+    fileprivate var isSubtitleAlone: Bool {
+        let others = NotificationText(title: title, body: body)
+        return subtitle != nil && !others.isVisible && others.placeholders.isEmpty
     }
 }

@@ -105,21 +105,26 @@ package struct PushBatchBuilder: Sendable {
         tooLarge.append(position)
     }
 
-    package func pushes(of parcel: LeasedParcel, noStreamAfter: MonotonicInstant) -> EncodedPushes {
+    /// - Parameter nothingToShow: the positions of the parcel that were not encoded.
+    package func pushes(
+        of parcel: LeasedParcel, nothingToShow: [Int32], noStreamAfter: MonotonicInstant
+    ) -> EncodedPushes {
         EncodedPushes(
             batch: PushBatch(
                 idHeader: idHeader, sharedFields: sharedFields, bytes: bytes, frames: frames, requests: requests,
                 noStreamAfter: noStreamAfter, isUrgent: parcel.urgency == .transactional,
                 reportsWhenSent: parcel.ratePerSecond != nil),
-            tooLarge: tooLarge)
+            tooLarge: tooLarge, nothingToShow: nothingToShow)
     }
 }
 
-/// A parcel's encoded pushes, without those that the provider would not take.
+/// A parcel's encoded pushes, without those that are not sent.
 package struct EncodedPushes: Sendable {
     package let batch: PushBatch
     /// The positions whose payload, with its values filled in, exceeds the provider's limit.
     package let tooLarge: [Int32]
+    /// The positions for whose devices the notification has no visible text.
+    package let nothingToShow: [Int32]
 }
 
 package struct PreviewedDevice {
