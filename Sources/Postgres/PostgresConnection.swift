@@ -91,6 +91,14 @@ extension PostgresConnection {
         waiter?.resume(returning: outcome)
     }
 
+    /// Makes COMMIT wait for the disk, whatever the server, the database, the role or the address say: an answer follows
+    /// it (P1). `remote_apply` waits for more, and stays. `local` and `remote_write` wait for less of a synchronous
+    /// standby than `on`, so they are raised too (decision 0054).
+    private static let commitsDurably = """
+        set_config('synchronous_commit',
+            CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)
+        """
+
     /// Sets what each session needs, regardless of the server's configuration.
     private func setUpSession() async throws(PostgresError) {
         var settings = [
@@ -107,7 +115,7 @@ extension PostgresConnection {
         ]
         // Ends a statement whose client is gone. Supported since PostgreSQL 14.
         if let handle, handle.serverVersion >= 140_000 { settings.append(("client_connection_check_interval", "2s")) }
-        let calls = settings.map { "set_config('\($0.0)', '\($0.1)', false)" }
+        let calls = settings.map { "set_config('\($0.0)', '\($0.1)', false)" } + [Self.commitsDurably]
         let statement = Statement(unprepared: "SELECT " + calls.joined(separator: ", "))
         _ = try await run([Query(statement)], .nothing, deadline: self.settings.connectTimeout)
     }

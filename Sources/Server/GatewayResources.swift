@@ -98,6 +98,7 @@ struct GatewayResources: Sendable {
                     metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held_by": "\(wait.whoHolds)"])
             }
         } catch { throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place)) }
+        await DatabaseDurability.report(pool, log)
         if let first = applied.first, let last = applied.last {
             log.info(
                 "Migrated the database",

@@ -110,6 +110,11 @@ extension BrokenSituation {
             }
             return Scene()
         },
+        // The server of these tests is so.
+        BrokenSituation(
+            "the database does not flush", .note, "durability",
+            "a crash of the database's machine may lose or damage accepted messages: fsync = off"
+        ) { _ in Scene() },
         BrokenSituation("the master key is wrong", .bad, "master key", "the master key") { world in
             try await world.gateway().stopGently()
             let key = world.folder.appending(path: "other.key")

@@ -36,6 +36,22 @@ struct DoctorSituationTests {
         #expect(finding.text == "\(condition.sentence): all work waits")
     }
 
+    @Test("notes each setting with which a crash may lose messages, and says which level was raised")
+    func durability() {
+        let level = { DoctorRules.durability(DatabaseDurability(commitLevel: $0, dangers: [])) }
+        for strong in ["on", "remote_apply"] {
+            #expect(level(strong).level == .good && level(strong).text.hasSuffix("(synchronous_commit is \(strong))"))
+        }
+        for weak in ["off", "local", "remote_write"] {
+            let found = level(weak)
+            #expect(found.level == .good && found.text.hasPrefix("synchronous_commit is \(weak) by default"))
+        }
+        let unsafe = DoctorRules.durability(
+            DatabaseDurability(commitLevel: "off", dangers: ["fsync", "full_page_writes"]))
+        #expect(unsafe.level == .note && unsafe.text.hasSuffix(": fsync = off, full_page_writes = off"))
+        #expect(unsafe.remedy?.contains("fsync = on, full_page_writes = on") == true)
+    }
+
     @Test("notes each unknown setting, with the known name that is nearest")
     func unknownSettings() {
         #expect(DoctorRules.settings(unknown: []).map(\.level) == [.good])

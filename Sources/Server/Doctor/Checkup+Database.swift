@@ -79,6 +79,7 @@ extension Checkup {
             } else {
                 inspection.findings = findings
             }
+            inspection.findings.append(DoctorRules.durability(try await DatabaseDurability.read(pool)))
         } catch {
             if let condition = error.condition { return DatabaseInspection(DoctorRules.impaired(condition)) }
             return DatabaseInspection(DoctorRules.unusable(await pool.census().outage, error, at: place))

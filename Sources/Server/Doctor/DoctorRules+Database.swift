@@ -75,6 +75,21 @@ extension DoctorRules {
         }
     }
 
+    package static func durability(_ found: DatabaseDurability) -> Finding {
+        guard found.dangers.isEmpty else {
+            let off = found.dangers.map { "\($0) = off" }.joined(separator: ", ")
+            return .note(
+                "durability", "a crash of the database's machine may lose or damage accepted messages: \(off)",
+                "set " + found.dangers.map { "\($0) = on" }.joined(separator: ", ")
+                    + " for the server (ALTER SYSTEM), and reload it")
+        }
+        return .good(
+            "durability",
+            found.isRaised
+                ? "synchronous_commit is \(found.commitLevel) by default; the gateway's sessions set it to on"
+                : "an answer follows the disk (synchronous_commit is \(found.commitLevel))")
+    }
+
     /// The parameters are settings of PostgreSQL, as SHOW writes them.
     package static func databaseLog(verbosity: String, parameters: String, parametersOnError: String) -> Finding {
         var loose: [String] = []
