@@ -188,6 +188,25 @@ extension BrokenSituation {
     ]
 
     private static let surroundings = [
+        BrokenSituation("the gateway does not run", .bad, "gateway", "it does not run: nothing listens at 127.0.0.1:") {
+            _ in
+            Scene(settings: ["LISTEN": "127.0.0.1:\(StandIn.freePort())"])
+        },
+        BrokenSituation(
+            "the gateway is not ready", .bad, "gateway", "and is not ready: The database is read-only",
+            "(database_read_only)"
+        ) { world in
+            let gateway = try await world.gateway()
+            try await world.makeReadOnly()
+            return Scene(
+                settings: ["LISTEN": gateway.api.base.absoluteString.replacing("http://", with: "")], gateway: gateway)
+        },
+        BrokenSituation("another program has the gateway's port", .bad, "gateway", "another program answers at ") {
+            world in
+            let file = try world.writeServerCertificate()
+            let place = world.google.url.replacing("https://", with: "")
+            return Scene(settings: ["LISTEN": place, "TLS_CERTIFICATE": file, "TLS_KEY": file])
+        },
         BrokenSituation("a provider lacks HTTP/2", .bad, "APNs", "answers without HTTP/2 (ALPN h2)") { world in
             let gateway = try await world.gateway()
             try await world.fill(.garden, [], through: gateway)
@@ -202,8 +221,8 @@ extension BrokenSituation {
             Scene(settings: ["LISTNE": "127.0.0.1:0"])
         },
         BrokenSituation(
-            "plain HTTP is public", .note, "TLS", "the API listens on 0.0.0.0:8080 without TLS: the network can read"
-        ) { _ in Scene(settings: ["LISTEN": "0.0.0.0:8080"]) },
+            "plain HTTP is public", .note, "TLS", "the API listens on 0.0.0.0:0 without TLS: the network can read"
+        ) { _ in Scene(settings: ["LISTEN": "0.0.0.0:0"]) },
         BrokenSituation(
             "a chain lacks its intermediate", .note, "TLS chain", "lacks the certificate of its issuer",
             "Carillon test authority"

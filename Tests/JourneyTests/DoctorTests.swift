@@ -30,17 +30,34 @@ extension Journeys {
             try await World.within { world in
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, [Device](.live, 1), through: gateway)
-                let found = try await findings(world, code: 0)
+                let beside = ["LISTEN": gateway.api.base.absoluteString.replacing("http://", with: "")]
+                let found = try await findings(world, settings: beside, code: 0)
                 for subject in [
-                    "settings", "database", "clock", "database's log", "schema", "master key", "app garden", "APNs",
+                    "gateway", "settings", "database", "clock", "database's log", "schema", "master key", "app garden",
+                    "APNs",
                     "wake-up",
                 ] {
                     #expect(found[subject]?.level == "good", "\(subject): \(String(describing: found[subject]))")
                 }
                 #expect(found.values.allSatisfy { $0.level != "bad" })
-                let text = try await world.doctor()
+                let text = try await world.doctor(settings: beside)
                 #expect(text.code == 0 && text.printed.contains("Nothing keeps the gateway from working."))
                 try await gateway.stopGently()
+            }
+        }
+
+        @Test("calms nobody about a gateway that is stopped, or that it did not ask")
+        func stopped() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.fill(.garden, [Device](.live, 1), through: gateway)
+                let beside = ["LISTEN": gateway.api.base.absoluteString.replacing("http://", with: "")]
+                try await gateway.stopGently()
+                let found = try await findings(world, settings: beside, code: 1)
+                #expect(found["gateway"]?.level == "bad" && found["gateway"]?.remedy?.isEmpty == false)
+                let unasked = try await world.doctor()
+                #expect(unasked.printed.contains("skip  gateway: "))
+                #expect(unasked.printed.contains("No fault in what was checked. Not checked: gateway."))
             }
         }
 
@@ -97,7 +114,7 @@ extension Journeys {
                 #expect(try await world.command(["messages", "watch", id], gateway).printed.contains("2  accepted"))
                 let well = try await world.doctor()
                 #expect(well.code == 0 && !well.printed.contains("pushes wait"), "\(well.printed)")
-                #expect(well.printed.contains("FCM: not checked"))
+                #expect(well.printed.contains("FCM: no active credential uses it"))
                 try await gateway.stopGently()
             }
         }

@@ -1,4 +1,5 @@
 import CommandLine
+import JSON
 import Postgres
 import Server
 import Store
@@ -27,6 +28,36 @@ struct DoctorSituationTests {
         #expect(finding.text.hasPrefix("the database postgresql://carillon@db.example.com:5432/garden can't be used: "))
         #expect(finding.text.contains(cause) && finding.remedy?.contains(remedy) == true, "\(finding)")
         #expect(!finding.text.contains("pass-of-a-test"))
+    }
+
+    @Test("asks the gateway, and names what it hears")
+    func gateway() {
+        func finding(_ answer: GatewayAnswer, isService: Bool = false) -> Finding {
+            DoctorRules.gateway(answer, at: "127.0.0.1:8080", isService: isService)
+        }
+        #expect(finding(GatewayAnswer(status: 200, ["status": "ready"])).level == .good)
+        let waiting = finding(GatewayAnswer(status: 503, ["code": "not_ready", "detail": "The database is away."]))
+        #expect(waiting.level == .bad && waiting.text.hasSuffix("is not ready: The database is away. (not_ready)"))
+        for (status, body) in [(200, nil), (404, ["error": "x"]), (503, nil)] as [(Int, JSONValue?)] {
+            let foreign = finding(GatewayAnswer(status: status, body))
+            #expect(foreign.level == .bad && foreign.text == "another program answers at 127.0.0.1:8080 (\(status))")
+        }
+        let stopped = finding(.unreachable(.connectionRefused), isService: true)
+        #expect(stopped.level == .bad && stopped.remedy?.hasPrefix("systemctl start carillon") == true)
+        #expect(finding(.unreachable(.timedOut)).remedy?.hasPrefix("start it with carillon serve") == true)
+        #expect(finding(.portUnknown).level == .unchecked)
+    }
+
+    @Test("ends with what was not checked, and calms about nothing else")
+    func conclusion() {
+        let (good, bad) = (Finding.good("a", "b"), Finding.bad("c", "d", "e"))
+        let unchecked = [Finding.unchecked("gateway", "f", "g"), .unchecked("database", "h", "i")]
+        #expect(DoctorRules.conclusion([good]) == "Nothing keeps the gateway from working.")
+        #expect(DoctorRules.conclusion([good, bad]) == "1 to be fixed.")
+        #expect(DoctorRules.conclusion([bad] + unchecked) == "1 to be fixed. Not checked: gateway, database.")
+        #expect(
+            DoctorRules.conclusion([good] + unchecked)
+                == "No fault in what was checked. Not checked: gateway, database.")
     }
 
     @Test("names a database that answers and can't be written to", arguments: DatabaseCondition.allCases)

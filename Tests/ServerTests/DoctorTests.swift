@@ -172,7 +172,7 @@ struct DoctorTests {
 
     @Test("notes a stopped private PostgreSQL, and reports one that cannot start as bad")
     func privateServer() {
-        #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .note)
+        #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .unchecked)
         let finding = DoctorRules.privateServer(fault: .programsMissing, in: "data")
         #expect(finding.level == .bad && finding.remedy?.contains("apt install postgresql") == true)
         let service = PackagedService()

@@ -31,7 +31,7 @@ extension Checkup {
             return DatabaseInspection(
                 DoctorRules.privateServer(
                     fault: Self.privateServerFault(settings), in: settings.dataFolder,
-                    service: service.isHere ? service : nil))
+                    service: service.isHere ? service : nil), DoctorRules.databaseUnread)
         }
         let loop: ReactorLoop
         do { loop = try ReactorLoop(name: "doctor") } catch {
@@ -81,16 +81,22 @@ extension Checkup {
             }
             inspection.findings.append(DoctorRules.durability(try await DatabaseDurability.read(pool)))
         } catch {
-            if let condition = error.condition { return DatabaseInspection(DoctorRules.impaired(condition)) }
-            return DatabaseInspection(DoctorRules.unusable(await pool.census().outage, error, at: place))
+            if let condition = error.condition {
+                return DatabaseInspection(DoctorRules.impaired(condition), DoctorRules.databaseUnread)
+            }
+            return DatabaseInspection(
+                DoctorRules.unusable(await pool.census().outage, error, at: place), DoctorRules.databaseUnread)
         }
         do {
             let missing = try await Migrator(pool: pool).missing()
             inspection.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
-            guard missing.isEmpty else { return inspection }
+            guard missing.isEmpty else {
+                inspection.findings.append(DoctorRules.databaseUnread)
+                return inspection
+            }
         } catch {
             let finding = DoctorRules.schema(error, await pool.census().outage, at: place)
-            inspection.findings.append(finding)
+            inspection.findings += [finding, DoctorRules.databaseUnread]
             return inspection
         }
         await secrets(pool, settings, &inspection)

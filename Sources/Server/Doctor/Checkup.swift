@@ -22,6 +22,7 @@ struct Checkup {
         var findings = DoctorRules.settings(unknown: unknown) + [files()]
         findings += KeyFiles.exposed(settings).map(DoctorRules.exposed)
         findings += listener(settings)
+        findings.append(await GatewayCheck(settings: settings).run())
         let report = await database(settings)
         findings += report.findings
         findings += await ProviderCheck(settings: settings).run(used: report.used)

@@ -4,10 +4,11 @@ import CommandLine
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Checks settings, database, keys, credentials, clock and providers, and says what to do.",
+        abstract: "Checks the gateway, its settings, database, keys, clock and providers, and says what to do.",
         discussion: """
-            Reads the settings as serve does, so run it with the same environment, beside a running gateway or not. It \
-            changes nothing. Ends with 1 where something keeps the gateway from working.
+            Reads the settings as serve does, so run it with the same environment, beside the running gateway. It \
+            changes nothing. Ends with 1 where something keeps the gateway from working, as when it does not run. The \
+            last line names what was not checked.
 
             Root checks the installed service, with its settings in /etc/carillon/settings.env, if no variable names a \
             gateway and the folder data has none.
@@ -25,8 +26,7 @@ struct DoctorCommand: AsyncParsableCommand {
             writeJSON(Finding.json(findings))
         } else {
             for finding in findings { Self.write(finding) }
-            let bad = findings.count { $0.level == .bad }
-            Console.write(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be fixed.")
+            Console.write(DoctorRules.conclusion(findings))
         }
         let code = Finding.exitCode(findings)
         if code != 0 { throw ExitCode(code) }
@@ -38,6 +38,7 @@ struct DoctorCommand: AsyncParsableCommand {
             case .good: "ok  "
             case .note: "note"
             case .bad: "BAD "
+            case .unchecked: "skip"
             }
         Console.write("\(mark)  \(finding.subject): \(finding.text)")
         if let remedy = finding.remedy { Console.write("      -> \(remedy)") }

@@ -23,7 +23,7 @@ extension DoctorRules {
             ? "systemctl start carillon starts it; run the doctor again"
             : "carillon serve starts it; run the doctor beside it"
         let isOther = service.map { $0.dataFolder != folder } ?? false
-        return .note(
+        return .unchecked(
             "database", "the private PostgreSQL in \(folder) is not running, so it was not checked",
             start + (isOther ? ". The installed service is checked by sudo carillon doctor, in another folder" : ""))
     }

@@ -5,7 +5,7 @@ import JSON
 import Store
 
 package struct Finding: Equatable, Sendable {
-    package enum Level: String, Sendable { case good, note, bad }
+    package enum Level: String, Sendable { case good, note, bad, unchecked }
 
     package let level: Level
     package let subject: String
@@ -19,6 +19,11 @@ package struct Finding: Equatable, Sendable {
     /// Nothing is wrong yet, or nothing that stops the gateway.
     package static func note(_ subject: String, _ text: String, _ remedy: String? = nil) -> Finding {
         Finding(level: .note, subject: subject, text: text, remedy: remedy)
+    }
+
+    /// Nothing is known about it.
+    package static func unchecked(_ subject: String, _ text: String, _ remedy: String) -> Finding {
+        Finding(level: .unchecked, subject: subject, text: text, remedy: remedy)
     }
 
     package static func bad(_ subject: String, _ text: String, _ remedy: String) -> Finding {

@@ -23,7 +23,7 @@ struct ProviderCheck {
             let use = ProviderUse(provider: endpoint.provider, environment: endpoint.environment)
             let isUsed = used.map { $0.contains(use) }
             if isUsed == false {
-                findings.append(.good(name, "not checked: no active credential uses it"))
+                findings.append(.good(name, "no active credential uses it, so it was not asked"))
             } else {
                 findings.append(await check(name, endpoint, isUsed: isUsed ?? false))
             }
