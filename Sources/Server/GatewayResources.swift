@@ -40,6 +40,7 @@ struct GatewayResources: Sendable {
         let masterKey = try KeyFiles.masterKey(at: keyFile)
         let watch = ImpairmentWatch(log: log)
         let pool = PostgresPool(database, loop: loop, impaired: watch.failed)
+        try await DatabaseFitness.require(of: pool, database, loop)
         let applied = try await migrate(pool, .named(database), log)
         return GatewayResources(
             database: database, pool: pool, apiPool: PostgresPool(database, loop: loop, impaired: watch.failed),
@@ -99,6 +100,7 @@ struct GatewayResources: Sendable {
             }
         } catch { throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place)) }
         await DatabaseDurability.report(pool, log)
+        await DatabaseFitness.reportBlocking(pool, log)
         if let first = applied.first, let last = applied.last {
             log.info(
                 "Migrated the database",

@@ -55,7 +55,7 @@ struct BrokenSituation: Sendable, CustomTestStringConvertible {
         return true
     }
 
-    static let all = logins + databases + credentials + surroundings
+    static let all = logins + unfit + databases + credentials + surroundings
 }
 
 extension BrokenSituation {

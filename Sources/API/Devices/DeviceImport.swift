@@ -185,7 +185,7 @@ extension StoreFault {
     /// Whether the fault concerns more than the one line.
     fileprivate var endsImport: Bool {
         switch self {
-        case .unavailable, .impaired, .contended, .commitUnknown, .unknownApp, .damaged, .cancelled: true
+        case .unavailable, .impaired, .contended, .commitUnknown, .unknownApp, .damaged, .unsuited, .cancelled: true
         case .conflict, .invalid: false
         }
     }

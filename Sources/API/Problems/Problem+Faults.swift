@@ -134,6 +134,11 @@ extension Problem {
                 "The database can't store one of the values. Check for unusual texts and numbers.",
                 cause: "constraint \(constraint)")
         case .unknownApp: self = .unknownApp
+        case .unsuited(let statement):
+            self.init(
+                .internalError,
+                "The database refuses this program's statement. The operator finds the reason with carillon doctor.",
+                cause: "refused: \(statement)")
         case .damaged(let place):
             self.init(
                 .internalError, "Stored data could not be read. The operator finds the place in the log.",

@@ -144,7 +144,7 @@ extension StoreFault {
     var isLasting: Bool {
         switch self {
         case .conflict, .invalid, .damaged, .unknownApp: true
-        case .unavailable, .impaired, .contended, .commitUnknown, .cancelled: false
+        case .unavailable, .impaired, .contended, .commitUnknown, .unsuited, .cancelled: false
         }
     }
 }

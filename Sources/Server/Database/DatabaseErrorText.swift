@@ -72,7 +72,8 @@ enum DatabaseErrorText {
         case .rejected(.invalidPassword): "correct the user and the password in CARILLON_DATABASE_URL"
         case .rejected(.invalidAuthorization):
             "create the role (createuser), correct CARILLON_DATABASE_URL, or add a line for the role to pg_hba.conf"
-        case .rejected(.tooManyConnections): "raise max_connections, or end other programs' sessions"
+        case .rejected(.tooManyConnections):
+            "raise max_connections or the role's CONNECTION LIMIT, or end other sessions"
         case .nameUnknown: "correct the host in CARILLON_DATABASE_URL, or check the name server (/etc/resolv.conf)"
         case .rejected, .unreachable, .shuttingDown, nil: "start it, and check CARILLON_DATABASE_URL"
         }

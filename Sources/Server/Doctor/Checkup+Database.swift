@@ -39,7 +39,7 @@ extension Checkup {
         }
         let pool = PostgresPool(found, loop: loop)
         let place: DatabasePlace = settings.databaseURL == nil ? .folder(settings.dataFolder) : .named(found)
-        let inspection = await inspection(into: pool, place, settings)
+        let inspection = await inspection(into: pool, place, settings, found, loop)
         await pool.close()
         loop.stop()
         return inspection
@@ -60,9 +60,12 @@ extension Checkup {
                 coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
             """)
 
-    private func inspection(into pool: PostgresPool, _ place: DatabasePlace, _ settings: Settings) async
-        -> DatabaseInspection
-    {
+    /// Asks whether the database answers and can carry a gateway.
+    ///
+    /// - Returns: with `isUsable`, the other checks may follow.
+    private func basics(
+        of pool: PostgresPool, _ place: DatabasePlace, _ database: PostgresSettings, _ loop: ReactorLoop
+    ) async -> (inspection: DatabaseInspection, isUsable: Bool) {
         var inspection = DatabaseInspection()
         do throws(PostgresError) {
             let asked = Clocks.wallNow()
@@ -80,13 +83,28 @@ extension Checkup {
                 inspection.findings = findings
             }
             inspection.findings.append(DoctorRules.durability(try await DatabaseDurability.read(pool)))
+            var faults = try await DatabaseFitness.faults(of: pool, database, loop)
+            faults += try await DatabaseFitness.blocking(pool).map { .blocked($0) }
+            guard faults.isEmpty else {
+                inspection.findings += faults.map(DoctorRules.unfit) + [DoctorRules.databaseUnread]
+                return (inspection, false)
+            }
+            return (inspection, true)
         } catch {
             if let condition = error.condition {
-                return DatabaseInspection(DoctorRules.impaired(condition), DoctorRules.databaseUnread)
+                return (DatabaseInspection(DoctorRules.impaired(condition), DoctorRules.databaseUnread), false)
             }
-            return DatabaseInspection(
-                DoctorRules.unusable(await pool.census().outage, error, at: place), DoctorRules.databaseUnread)
+            let finding = DoctorRules.unusable(await pool.census().outage, error, at: place)
+            return (DatabaseInspection(finding, DoctorRules.databaseUnread), false)
         }
+    }
+
+    private func inspection(
+        into pool: PostgresPool, _ place: DatabasePlace, _ settings: Settings, _ database: PostgresSettings,
+        _ loop: ReactorLoop
+    ) async -> DatabaseInspection {
+        var (inspection, isUsable) = await basics(of: pool, place, database, loop)
+        guard isUsable else { return inspection }
         do {
             let missing = try await Migrator(pool: pool).missing()
             inspection.findings.append(DoctorRules.schema(migrationsMissing: missing.count))

@@ -75,6 +75,8 @@ extension DoctorRules {
         }
     }
 
+    package static func unfit(_ fault: DatabaseFault) -> Finding { .bad("database", fault.sentence, fault.remedy) }
+
     package static func durability(_ found: DatabaseDurability) -> Finding {
         guard found.dangers.isEmpty else {
             let off = found.dangers.map { "\($0) = off" }.joined(separator: ", ")

@@ -70,7 +70,7 @@ extension StoreFault {
     var isAboutTheRow: Bool {
         switch self {
         case .conflict, .invalid, .damaged: true
-        case .unavailable, .impaired, .contended, .commitUnknown, .unknownApp, .cancelled: false
+        case .unavailable, .impaired, .contended, .commitUnknown, .unknownApp, .unsuited, .cancelled: false
         }
     }
 
@@ -80,7 +80,7 @@ extension StoreFault {
         case .damaged(let place): .damaged("\(row): \(place)")
         case .invalid(let constraint), .conflict(.other(let constraint)): .damaged("\(row): constraint \(constraint)")
         case .conflict(.slugTaken), .conflict(.keyNameTaken), .unavailable, .impaired, .contended, .commitUnknown,
-            .unknownApp, .cancelled:
+            .unknownApp, .unsuited, .cancelled:
             self
         }
     }

@@ -42,7 +42,7 @@ extension DatabaseStatus.Failure {
         switch fault {
         case .unavailable, .commitUnknown: self = .connection
         case .contended: self = .delay
-        case .conflict, .invalid, .unknownApp, .damaged: self = .refusal
+        case .conflict, .invalid, .unknownApp, .damaged, .unsuited: self = .refusal
         case .impaired, .cancelled: return nil
         }
     }

@@ -1,3 +1,6 @@
+import Basis
+import Postgres
+
 /// The policy by which a migration waits for its table locks while programs run.
 ///
 /// A requested lock blocks everybody who comes later. The locks that the step already holds stay held while it waits
@@ -62,6 +65,24 @@ package struct LockHolder: Equatable, Sendable, CustomStringConvertible {
 
     package init(process: Int32, program: String, tables: [String], doing: String, heldFor: Duration?) {
         (self.process, self.program, self.tables, self.doing, self.heldFor) = (process, program, tables, doing, heldFor)
+    }
+
+    /// Reads the sessions that have held tables of this schema for longer than a time, the oldest first.
+    ///
+    /// - Parameter onlyBlocking: leaves out sessions that keep nobody waiting, and those of gateways.
+    package static func read(
+        _ pool: PostgresPool, since age: Duration, onlyBlocking: Bool
+    ) async throws(PostgresError) -> [LockHolder] {
+        let query = Query(MigrationSQL.holders) {
+            $0.int64("age_us", age.wholeMicroseconds)
+            $0.int64("limit", Int64(shownMax))
+            $0.bool("only_blocking", onlyBlocking)
+        }
+        return try await pool.read(query).map { row throws(PostgresError) in
+            LockHolder(
+                process: try row.int32(), program: try row.text(), tables: try row.textArray(),
+                doing: try row.text(), heldFor: try row.int64OrNil().map { .seconds($0) })
+        }
     }
 
     package var description: String {

@@ -25,14 +25,17 @@ enum MigrationSQL {
     static let record = Statement(
         unprepared: "INSERT INTO schema_migrations (position, name, checksum) VALUES (:position, :name, :checksum)")
 
-    /// Transactions that hold tables of this schema for longer than a time, oldest first, with their age in seconds.
-    /// The activity of other roles is null if this role may not see it.
+    /// Transactions that hold tables of this schema for longer than a time, oldest first, with their age in seconds. With
+    /// `only_blocking`, only those of other programs that keep work waiting, or would. The activity of other roles is
+    /// null if this role may not see it.
     static let holders = Statement(
         unprepared: """
             SELECT l.pid, coalesce(nullif(a.application_name, ''), a.backend_type, ''), l.tables, coalesce(a.state, ''),
                 extract(epoch FROM clock_timestamp() - a.xact_start)::bigint
             FROM (
-                SELECT held.pid, array_agg(DISTINCT c.relname::text ORDER BY c.relname::text) AS tables
+                SELECT held.pid, array_agg(DISTINCT c.relname::text ORDER BY c.relname::text) AS tables,
+                    bool_or(held.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
+                        AS keeps_writes_out
                 FROM pg_locks held
                 JOIN pg_class c ON c.oid = held.relation AND c.relkind IN ('r', 'p')
                 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
@@ -42,6 +45,10 @@ enum MigrationSQL {
             ) AS l
             JOIN pg_stat_activity a ON a.pid = l.pid
             WHERE coalesce(a.xact_start < clock_timestamp() - :age_us * interval '1 microsecond', true)
+                AND (NOT :only_blocking OR coalesce(a.application_name <> current_setting('application_name'), true)
+                    AND (l.keeps_writes_out OR l.pid = ANY (ARRAY(
+                        SELECT unnest(pg_blocking_pids(waiting.pid)) FROM pg_stat_activity waiting
+                        WHERE waiting.datname = current_database() AND waiting.wait_event_type = 'Lock'))))
             ORDER BY a.xact_start NULLS LAST, l.pid LIMIT :limit
             """)
 }

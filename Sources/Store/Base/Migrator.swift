@@ -140,17 +140,7 @@ package struct Migrator: Sendable {
 
     /// The sessions that held locks before the last try and still do: the likely cause, as far as this role may see it.
     private func holders(since lockWait: Duration) async -> [LockHolder] {
-        do throws(PostgresError) {
-            let query = Query(MigrationSQL.holders) {
-                $0.int64("age_us", lockWait.wholeMicroseconds)
-                $0.int64("limit", Int64(LockHolder.shownMax))
-            }
-            return try await pool.read(query).map { row throws(PostgresError) in
-                LockHolder(
-                    process: try row.int32(), program: try row.text(), tables: try row.textArray(),
-                    doing: try row.text(), heldFor: try row.int64OrNil().map { .seconds($0) })
-            }
-        } catch { return [] }
+        (try? await LockHolder.read(pool, since: lockWait, onlyBlocking: false)) ?? []
     }
 }
 

@@ -21,6 +21,10 @@ package enum StoreFault: Error, Equatable, Sendable {
     /// Stored data has no meaning for this program. The text names the statement or column, and the message or parcel,
     /// never what they hold.
     case damaged(String)
+    /// PostgreSQL refuses the program's statement itself: the role lacks a right, a pooler lends sessions to others, or
+    /// somebody changed the tables. Nothing is written; retry once the operator has repaired it. The text names the
+    /// statement and its SQLSTATE.
+    case unsuited(String)
     /// The caller's task was cancelled while it waited for a connection. Nothing is written.
     case cancelled
 }
@@ -56,6 +60,8 @@ extension StoreFault: CustomStringConvertible {
         case .invalid(let constraint): "the database refuses the values (\(constraint))"
         case .unknownApp: "the app no longer exists"
         case .damaged(let place): "stored data is damaged: \(place)"
+        case .unsuited(let statement):
+            "PostgreSQL refuses a statement (\(statement)): a right is missing, or a pooler is in between"
         case .cancelled: "cancelled before it was carried out"
         }
     }
@@ -70,7 +76,7 @@ extension StoreFault {
     /// Whether the same call may pass later, with nothing of it written now.
     package var isTransient: Bool {
         switch self {
-        case .unavailable, .impaired, .contended: true
+        case .unavailable, .impaired, .contended, .unsuited: true
         case .commitUnknown, .conflict, .invalid, .unknownApp, .damaged, .cancelled: false
         }
     }
@@ -79,7 +85,7 @@ extension StoreFault {
     var isOutage: Bool {
         switch self {
         case .unavailable, .impaired: true
-        case .contended, .commitUnknown, .conflict, .invalid, .unknownApp, .damaged, .cancelled: false
+        case .contended, .commitUnknown, .conflict, .invalid, .unknownApp, .damaged, .unsuited, .cancelled: false
         }
     }
 
@@ -98,6 +104,9 @@ extension StoreFault {
         }
     }
 
+    /// Not supported, an unknown or a double prepared statement, and syntax, rights or names.
+    private static let classesOfStatement = ["0A", "26", "42"]
+
     private init(_ refusal: Refusal) {
         let constraint = refusal.constraint ?? refusal.sqlState.code
         switch refusal.sqlState {
@@ -115,6 +124,8 @@ extension StoreFault {
             self = .unavailable
         case let state where state.isOfClass("22") || state.isOfClass("23"):
             self = .invalid(constraint: constraint)
+        case let state where Self.classesOfStatement.contains(where: state.isOfClass):
+            self = .unsuited("\(refusal.statement), SQLSTATE \(state.code)")
         case let state:
             self = .damaged("\(refusal.statement), SQLSTATE \(state.code)")
         }

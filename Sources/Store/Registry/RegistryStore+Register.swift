@@ -64,7 +64,7 @@ extension RegistryStore {
             } catch { fault = error }
             switch fault {
             case .conflict, .commitUnknown: continue
-            case .unavailable, .impaired, .contended, .invalid, .unknownApp, .damaged, .cancelled:
+            case .unavailable, .impaired, .contended, .invalid, .unknownApp, .damaged, .unsuited, .cancelled:
                 return .failure(fault)
             }
         }
@@ -76,7 +76,7 @@ extension RegistryStore {
     private static func isWorthRedoing(_ fault: StoreFault) -> Bool {
         switch fault {
         case .contended, .conflict, .invalid, .commitUnknown, .damaged: true
-        case .unavailable, .impaired, .unknownApp, .cancelled: false
+        case .unavailable, .impaired, .unknownApp, .unsuited, .cancelled: false
         }
     }
 

@@ -1,0 +1,154 @@
+import Logging
+import Postgres
+import Reactor
+import Store
+
+/// Why a database can't carry a gateway, with the SQL that helps. Found before anything else uses the database.
+package enum DatabaseFault: Equatable, Sendable {
+    /// Its encoding lacks most of the world's names.
+    case encoding(String, database: String)
+    /// The role may not create tables. `schema`: nil if the search path names none that exists.
+    case noRight(role: String, schema: String?, database: String)
+    /// Tables that a role owns that ours is not a member of.
+    case otherOwner(String, role: String)
+    /// The role, the database or the server allows fewer sessions than one process opens.
+    case sessions(Int, allowedBy: SessionLimit)
+    /// A pooler lends a session of PostgreSQL for each transaction.
+    case pooler
+    /// Another session keeps work waiting.
+    case blocked(LockHolder)
+
+    package enum SessionLimit: Equatable, Sendable {
+        case role(String)
+        case database(String)
+        case server
+    }
+
+    package var sentence: String {
+        switch self {
+        case .encoding(let encoding, _): "its encoding is \(encoding), and names of users and texts need UTF8"
+        case .noRight(let role, let schema?, let database):
+            "the role \(role) may not create tables in the schema \(schema) of the database \(database)"
+        case .noRight(let role, nil, let database):
+            "the role \(role) finds no schema for its tables in the database \(database)"
+        case .otherOwner(let owner, let role): "its tables belong to the role \(owner), and the gateway's is \(role)"
+        case .sessions(let count, let limit):
+            "\(limit.text) allows \(count) sessions, and a gateway opens \(DatabaseFitness.sessionsMax)"
+        case .pooler: "a pooler lends the gateway another session for each transaction"
+        case .blocked(let holder): "a session keeps work waiting: \(holder)"
+        }
+    }
+
+    package var remedy: String {
+        switch self {
+        case .encoding(_, let database):
+            "create another one: CREATE DATABASE \(Self.quoted(database + "_utf8")) ENCODING 'UTF8' TEMPLATE template0"
+        case .noRight(let role, _, let database):
+            "as a superuser: ALTER DATABASE \(Self.quoted(database)) OWNER TO \(Self.quoted(role))"
+        case .otherOwner(let owner, let role):
+            "as a superuser, in this database: REASSIGN OWNED BY \(Self.quoted(owner)) TO \(Self.quoted(role))"
+        case .sessions(_, let limit): limit.remedy
+        case .pooler:
+            "let CARILLON_DATABASE_URL name PostgreSQL itself, or set the pooler's pool_mode to session for this role"
+        case .blocked(let holder): "end it, if it is nobody's work: SELECT pg_terminate_backend(\(holder.process))"
+        }
+    }
+
+    /// A name as SQL takes it, whatever it is.
+    fileprivate static func quoted(_ name: String) -> String {
+        let isPlain = name.utf8.allSatisfy { (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5f }
+        return isPlain && name.first?.isNumber == false ? name : "\"\(name.replacing("\"", with: "\"\""))\""
+    }
+}
+
+extension DatabaseFault.SessionLimit {
+    /// Room for two processes and an upgrade beside them.
+    private static let advised = 3 * DatabaseFitness.sessionsMax
+
+    fileprivate var text: String {
+        switch self {
+        case .role(let name): "the connection limit of the role \(name)"
+        case .database(let name): "the connection limit of the database \(name)"
+        case .server: "max_connections of the server"
+        }
+    }
+
+    fileprivate var remedy: String {
+        switch self {
+        case .role(let name):
+            "as a superuser: ALTER ROLE \(DatabaseFault.quoted(name)) CONNECTION LIMIT \(Self.advised)"
+        case .database(let name):
+            "as a superuser: ALTER DATABASE \(DatabaseFault.quoted(name)) CONNECTION LIMIT \(Self.advised)"
+        case .server: "ALTER SYSTEM SET max_connections = 100, and restart PostgreSQL"
+        }
+    }
+}
+
+enum DatabaseFitness {
+    /// The sessions of one process: delivery's, those of requests, and the one that listens.
+    static let sessionsMax = 2 * PoolSettings().connectionsMax + 1
+    /// A statement of the gateway's waits for a shorter time.
+    private static let blockingMin: Duration = .seconds(2)
+
+    /// A session limit below 0 means none. A superuser has none.
+    private static let statement = Statement(
+        unprepared: """
+            SELECT current_user::text, current_database()::text, current_schema()::text,
+                coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+                current_setting('server_encoding'),
+                CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END, CASE WHEN rolsuper THEN -1 ELSE datconnlimit END,
+                current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+                (SELECT pg_get_userbyid(c.relowner)::text FROM pg_class c
+                 WHERE c.relnamespace = to_regnamespace(current_schema()::text) AND c.relkind IN ('r', 'p')
+                    AND EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('schema_migrations'))
+                    AND c.relname IN ('schema_migrations', 'apps', 'messages', 'push_history')
+                    AND NOT pg_has_role(c.relowner, 'USAGE') LIMIT 1)
+            FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()
+            """)
+
+    static func faults(
+        of pool: PostgresPool, _ database: PostgresSettings, _ loop: ReactorLoop
+    ) async throws(PostgresError) -> [DatabaseFault] {
+        let faults = try await pool.read(Query(statement)).one { row throws(PostgresError) in
+            try DatabaseFitness.faults(&row)
+        }
+        guard faults.isEmpty else { return faults }
+        return try await database.keepsSessions(on: loop) ? [] : [.pooler]
+    }
+
+    private static func faults(_ row: inout Row) throws(PostgresError) -> [DatabaseFault] {
+        let (role, database, schema) = (try row.text(), try row.text(), try row.textOrNil())
+        let (mayCreate, encoding) = (try row.bool(), try row.text())
+        let limits: [(Int, DatabaseFault.SessionLimit)] = [
+            (Int(try row.int32()), .role(role)), (Int(try row.int32()), .database(database)),
+            (Int(try row.int32()), .server),
+        ]
+        var faults: [DatabaseFault] = []
+        if encoding != "UTF8" { faults.append(.encoding(encoding, database: database)) }
+        if !mayCreate { faults.append(.noRight(role: role, schema: schema, database: database)) }
+        if let owner = try row.textOrNil() { faults.append(.otherOwner(owner, role: role)) }
+        let tight = limits.filter { (0..<sessionsMax).contains($0.0) }.min { $0.0 < $1.0 }
+        if let tight { faults.append(.sessions(tight.0, allowedBy: tight.1)) }
+        return faults
+    }
+
+    /// Ends the start where the database can't carry a gateway. A database that does not answer is reported by the
+    /// migration.
+    static func require(of pool: PostgresPool, _ database: PostgresSettings, _ loop: ReactorLoop) async throws {
+        guard let fault = try? await faults(of: pool, database, loop).first else { return }
+        throw StartFault(
+            "the database \(database.urlWithoutPassword) can't be used: \(fault.sentence): \(fault.remedy)")
+    }
+
+    static func blocking(_ pool: PostgresPool) async throws(PostgresError) -> [LockHolder] {
+        try await LockHolder.read(pool, since: blockingMin, onlyBlocking: true)
+    }
+
+    static func reportBlocking(_ pool: PostgresPool, _ log: Logger) async {
+        for holder in (try? await blocking(pool)) ?? [] {
+            log.warning(
+                "Another session holds tables of the gateway: work waits",
+                metadata: ["held_by": "\(holder)", "remedy": "\(DatabaseFault.blocked(holder).remedy)"])
+        }
+    }
+}

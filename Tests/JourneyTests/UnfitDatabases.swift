@@ -1,0 +1,84 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+/// Databases of an operator's own that answer, and can't carry a gateway.
+extension BrokenSituation {
+    static let unfit = [
+        BrokenSituation(
+            "the role may not create tables", .bad, "database", "may not create tables in the schema public"
+        ) { world in try await world.database(for: "LOGIN") },
+        BrokenSituation(
+            "the tables belong to another role", .bad, "database", "its tables belong to the role carillon"
+        ) { world in
+            try await world.migrate()
+            return try await world.database(for: "LOGIN", mayCreate: true)
+        },
+        BrokenSituation("the role may have too few sessions", .bad, "database", "allows 5 sessions") { world in
+            try await world.database(for: "LOGIN CONNECTION LIMIT 5", mayCreate: true)
+        },
+        BrokenSituation("the encoding is not UTF-8", .bad, "database", "its encoding is LATIN1") { world in
+            let name = "latin_" + World.unique()
+            try await world.database { pool in
+                try await pool.script("CREATE DATABASE \(name) ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+            }
+            let url = try #require(world.settings["DATABASE_URL"])
+            return Scene(settings: ["DATABASE_URL": url.replacing(/\/world_[0-9a-f]+/, with: "/" + name)])
+        },
+    ]
+}
+
+extension World {
+    fileprivate static func unique() -> String { UUID().uuidString.lowercased().filter { $0 != "-" } }
+
+    /// Makes a role with these options, and returns the scene in which it is the gateway's.
+    fileprivate func database(for options: String, mayCreate: Bool = false) async throws -> BrokenSituation.Scene {
+        let role = "planter_" + Self.unique()
+        try await database { pool in
+            try await pool.script("CREATE ROLE \(role) \(options)")
+            if mayCreate { try await pool.script("GRANT CREATE ON SCHEMA public TO \(role)") }
+        }
+        let url = try #require(settings["DATABASE_URL"]).replacing("carillon@", with: role + "@")
+        return BrokenSituation.Scene(settings: ["DATABASE_URL": url])
+    }
+}
+
+extension Journeys {
+    @Suite("A gateway on a database of the operator's own")
+    struct UnfitDatabaseTests {
+        @Test("ends at once where the database can't carry it, and names the SQL", arguments: BrokenSituation.unfit)
+        func refused(_ situation: BrokenSituation) async throws {
+            try await World.within { world in
+                let scene = try await situation.make(world)
+                for command in ["serve", "migrate"] {
+                    let refused = try Program(
+                        [command], settings: world.settings.merging(scene.settings) { _, new in new },
+                        logs: world.folder)
+                    #expect(try await refused.end() == .exited(1))
+                    let complaints = refused.logged.split(separator: "\n").filter { $0.hasPrefix("carillon: ") }
+                    #expect(complaints.count == 1)
+                    #expect(complaints.first.map(situation.isSaid) == true, "\(refused.logged)")
+                    let sql = ["ALTER DATABASE ", "REASSIGN OWNED BY ", "ALTER ROLE ", "CREATE DATABASE "]
+                    #expect(sql.contains { complaints.first?.contains($0) == true }, "\(complaints)")
+                }
+            }
+        }
+
+        @Test("learns from the doctor which session keeps its work waiting")
+        func blocked() async throws {
+            try await World.within { world in
+                try await world.migrate()
+                let said = try await world.database { pool in
+                    try await pool.transaction { transaction async throws(PostgresError) -> String in
+                        try await transaction.script(
+                            "SET LOCAL application_name = 'backup'; LOCK TABLE messages; SELECT pg_sleep(2.5)")
+                        return (try? await world.doctor().printed) ?? "the doctor did not end"
+                    }
+                }
+                #expect(said.contains("BAD   database: a session keeps work waiting: PostgreSQL's process "), "\(said)")
+                #expect(said.contains("(backup) holds ") && said.contains("SELECT pg_terminate_backend("), "\(said)")
+            }
+        }
+    }
+}
