@@ -60,7 +60,10 @@ private struct ReadRuleReader {
     ) throws(ReadRuleFault) -> ReadRule {
         switch value {
         case .bool(let claim): return .always(claim)
-        case .string(let text): return try RuleParser.parse(text, at: pointer, way: &way, claims: &claims)
+        case .string(let text):
+            let parsed = try RuleParser.parse(text, at: pointer, way: &way)
+            for claim in parsed.claims { claims.add(claim) }
+            return parsed.rule
         case .null, .number, .array, .object: throw ReadRuleFault(.readOfOtherKind, at: pointer)
         }
     }

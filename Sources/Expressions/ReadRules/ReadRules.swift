@@ -91,23 +91,6 @@ package struct ReadRules: Sendable {
     }
 }
 
-/// The claims that an app's rules name.
-package enum NamedClaims: Equatable, Sendable {
-    /// Different names, in the order of their appearance.
-    case only([String])
-    /// A name is computed, so it may be any.
-    case all
-
-    mutating func add(_ name: RuleName) {
-        guard case .only(let names) = self else { return }
-        switch name {
-        case .computed: self = .all
-        case .fixed(let name) where names.contains(where: { $0.hasSameBytes(as: name) }): break
-        case .fixed(let name): self = .only(names + [name])
-        }
-    }
-}
-
 /// The rules of a node. Children are places in the list of all nodes.
 struct RuleNode: Sendable {
     var rule: ReadRule?

@@ -36,23 +36,23 @@ struct RuleParser {
     private var way: RuleWay
     private var lookups: [RuleLookup] = []
     private var namesAuth = false
-    private var claims: NamedClaims
+    /// The names behind `auth`, as often as they appear. The reader unites those of all rules.
+    private var claims: [RuleName] = []
 
+    /// Returns the rule and the claims that it names.
     /// - Parameter way: on return with the rule's look-ups and tokens.
-    /// - Parameter claims: on return with the claims that the rule names.
     static func parse(
-        _ text: String, at pointer: JSONPointer, way: inout RuleWay, claims: inout NamedClaims
-    ) throws(ReadRuleFault) -> ReadRule {
-        var parser = try RuleParser(text, at: pointer, way, claims)
+        _ text: String, at pointer: JSONPointer, way: inout RuleWay
+    ) throws(ReadRuleFault) -> (rule: ReadRule, claims: [RuleName]) {
+        var parser = try RuleParser(text, at: pointer, way)
         let expression = try parser.parseAny()
         guard parser.token.kind == .end else { throw parser.unexpected(.operator, .end) }
-        (way, claims) = (parser.way, parser.claims)
-        return ReadRule(expression: expression, lookups: parser.lookups, namesAuth: parser.namesAuth)
+        way = parser.way
+        let rule = ReadRule(expression: expression, lookups: parser.lookups, namesAuth: parser.namesAuth)
+        return (rule, parser.claims)
     }
 
-    private init(
-        _ text: String, at pointer: JSONPointer, _ way: RuleWay, _ claims: NamedClaims
-    ) throws(ReadRuleFault) {
+    private init(_ text: String, at pointer: JSONPointer, _ way: RuleWay) throws(ReadRuleFault) {
         bytes = Array(text.utf8)
         guard bytes.count <= ReadRuleLimits.expressionBytesMax else {
             throw ReadRuleFault(.tooLong(bytes: bytes.count), at: pointer, position: 1)
@@ -61,7 +61,7 @@ struct RuleParser {
             let position = ExpressionLexer.position(of: error.offset, in: bytes)
             throw ReadRuleFault(.quotedText(error.reason), at: pointer, position: position)
         }
-        (self.pointer, self.way, self.claims) = (pointer, way, claims)
+        (self.pointer, self.way) = (pointer, way)
         let tokensLeft = ReadRuleLimits.tokensMax - way.tokens
         // The end is a token too, but costs nothing.
         guard tokens.count - 1 <= tokensLeft else { throw fault(.tooManyTokens, at: tokens[tokensLeft]) }
@@ -139,7 +139,7 @@ extension RuleParser {
         case "auth":
             let names = try takeNames()
             namesAuth = true
-            if let first = names.first { claims.add(first) }
+            if let first = names.first { claims.append(first) }
             return .member(.auth, names)
         case "data": return .lookup(try takeLookup(level: way.level, from: start))
         case "root": return .lookup(try takeLookup(level: 0, from: start))

@@ -37,8 +37,9 @@ package struct Stores: Sendable {
         keys = KeyStore(pool: pool)
         nodes = NodeStore(pool: pool, notifier: notifier)
         subscriptions = SubscriptionStore(pool: pool)
-        fanOuts = FanOutStore(pool: pool, notifier: notifier)
-        access = AccessStore(pool: pool)
+        let rules = RuleCache()
+        fanOuts = FanOutStore(pool: pool, notifier: notifier, rules: rules)
+        access = AccessStore(pool: pool, rules: rules)
         sweeper = Sweeper(pool: pool)
     }
 }

@@ -10,8 +10,9 @@ package struct AccessStore: Sendable {
     package static let keysMax = 20
 
     let pool: PostgresPool
+    private let cache: RuleCache
 
-    package init(pool: PostgresPool) { self.pool = pool }
+    init(pool: PostgresPool, rules: RuleCache) { (self.pool, cache) = (pool, rules) }
 
     /// The text of rules, and a number that rises with each change.
     package struct Rules: Equatable, Sendable {
@@ -28,18 +29,42 @@ package struct AccessStore: Sendable {
     }
 
     /// Everything that decides who may read.
-    package struct Access: Equatable, Sendable {
-        /// nil: the app has none, so nothing may be read.
-        package let rules: Rules?
+    package struct Access: Sendable {
+        package let rules: ReadRules
         package let keys: [UserKey]
     }
 
+    /// Reads the access to an app's tree. Rules are read and parsed once for each revision.
     package func access(of app: AppID) async throws(StoreFault) -> Access {
-        let queries = [AccessSQL.rules, AccessSQL.keys].map { Query($0) { $0.int64("app", app.value) } }
+        let known = cache[app.value]
+        let queries = [
+            Query(AccessSQL.newRules) {
+                $0.int64("app", app.value)
+                $0.int64("known", known?.revision)
+            },
+            Query(AccessSQL.keys) { $0.int64("app", app.value) },
+        ]
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.read(queries)
-            return Access(rules: try answers[0].first(Rules.init), keys: try answers[1].map(UserKey.init))
+            let stored = try answers[0].first { row throws(PostgresError) in
+                (revision: try row.int64(), source: try row.textOrNil())
+            }
+            let rules = stored.map { stored in
+                stored.source.map { cache.parse($0, app.value, revision: stored.revision) } ?? known?.rules ?? .none
+            }
+            return Access(rules: rules ?? .none, keys: try answers[1].map(UserKey.init))
         }
+    }
+
+    /// nil: the app has none, so nothing may be read.
+    package func rules(of app: AppID) async throws(StoreFault) -> Rules? {
+        let query = Query(AccessSQL.rules) { $0.int64("app", app.value) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).first(Rules.init) }
+    }
+
+    package func keys(of app: AppID) async throws(StoreFault) -> [UserKey] {
+        let query = Query(AccessSQL.keys) { $0.int64("app", app.value) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(UserKey.init) }
     }
 
     /// Replaces the rules, and has each subscription of the app asked about again.
@@ -87,6 +112,14 @@ package struct AccessStore: Sendable {
 
 enum AccessSQL {
     static let rules = Statement("access_rules", "SELECT source, revision FROM node_rules WHERE app_id = :app")
+
+    /// The revision of the rules, and their text unless the revision is known.
+    static let newRules = Statement(
+        "access_new_rules",
+        """
+        SELECT revision, CASE WHEN revision IS DISTINCT FROM :known THEN source END
+        FROM node_rules WHERE app_id = :app
+        """)
 
     static let keys = Statement(
         "access_keys",

@@ -193,7 +193,7 @@ struct FanOutRun: Sendable {
         let sources = try read.map { row throws(PostgresError) in
             (app: try row.int64(), source: try row.text(), revision: try row.int64())
         }
-        for (app, source, revision) in sources { rules[app] = cache.store(source, app, revision: revision) }
+        for (app, source, revision) in sources { rules[app] = cache.parse(source, app, revision: revision) }
         return rules
     }
 

@@ -11,9 +11,11 @@ package struct FanOutStore: Sendable {
     let notifier: WorkNotifier
     private let turn = FanOutTurn()
     let revocationTurn = FanOutTurn()
-    let rules = RuleCache()
+    let rules: RuleCache
 
-    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
+    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleCache) {
+        (self.pool, self.notifier, self.rules) = (pool, notifier, rules)
+    }
 
     /// The most watches of one transaction. One with many subscriptions has a transaction to itself.
     package static let watchesMax = 64

@@ -149,7 +149,7 @@ private struct RevocationRun: Sendable {
             row.skip()
             return (source: try row.text(), revision: try row.int64())
         }
-        let rules = source.map { cache.store($0.source, job.app, revision: $0.revision) } ?? .none
+        let rules = source.map { cache.parse($0.source, job.app, revision: $0.revision) } ?? .none
         let check = RuleCheck(app: first.app.value, rules: rules, now: now ?? Clocks.wallNow())
         let mayRead = try await check.mayRead(
             found.map { .init(path: $0.path, claims: $0.claims) }, in: transaction)

@@ -6,17 +6,22 @@ import Postgres
 import Synchronization
 import WakeUpRules
 
-/// The read rules of apps, parsed. A revision of an app's rules never changes.
+/// The read rules of apps, parsed: one cache for requests and fan-outs. A revision of an app's rules never changes.
 final class RuleCache: Sendable {
     private static let appsMax = 1_000
     private let known = Mutex<[Int64: (revision: Int64, rules: ReadRules)]>([:])  // lookup only
 
+    /// The rules of an app that were parsed last, and their revision.
+    subscript(app: Int64) -> (revision: Int64, rules: ReadRules)? { known.withLock { $0[app] } }
+
     func rules(_ app: Int64, revision: Int64) -> ReadRules? {
-        known.withLock { known in known[app].flatMap { $0.revision == revision ? $0.rules : nil } }
+        self[app].flatMap { $0.revision == revision ? $0.rules : nil }
     }
 
+    /// Returns the rules of this revision. Parses them unless they are known.
     /// - Parameter source: rules that can't be read let nobody in.
-    func store(_ source: String, _ app: Int64, revision: Int64) -> ReadRules {
+    func parse(_ source: String, _ app: Int64, revision: Int64) -> ReadRules {
+        if let rules = rules(app, revision: revision) { return rules }
         let value = try? JSONReader.read(Array(source.utf8), limits: .trusted)
         let rules = value.flatMap { try? ReadRules.read($0) } ?? .none
         known.withLock { known in

@@ -11,20 +11,24 @@ import WakeUpRules
 /// Says who may read which node of an app's tree.
 ///
 /// Rules and keys are cached for a moment, so a change of them holds on every process within `freshFor`, and at once on
-/// the process that made it.
+/// the process that made it. One reader at a time reads them for each app, and requests that come meanwhile share its
+/// result. Rules are parsed once for each revision.
 package final class ReadAccess: Sendable {
     package static let freshFor: Duration = .seconds(1)
     private static let appsMax = 1_000
-
-    private struct Known {
-        let access: AppAccess
-        let until: MonotonicInstant
-    }
 
     /// The rules and keys of one app, ready to be used.
     private struct AppAccess: Sendable {
         let rules: ReadRules
         let keys: [UserTokenKey]
+        /// The keys as they are stored. Opening them again would take longer than anything else here.
+        let storedKeys: [AccessStore.UserKey]
+        let until: MonotonicInstant
+    }
+
+    private struct Reading {
+        let number: Int
+        let task: Task<Result<AppAccess, StoreFault>, Never>
     }
 
     private let store: AccessStore
@@ -33,9 +37,11 @@ package final class ReadAccess: Sendable {
     private let cache = Mutex(Cache())
 
     private struct Cache {
-        var known: [AppID: Known] = [:]  // lookup only
-        /// The number of changes on this process. What was read before one is not kept.
-        var changes = 0
+        var known: [AppID: AppAccess] = [:]  // lookup only
+        /// The reading under way for each app. What was read before a change on this process is not kept, so a change
+        /// removes it.
+        var readings: [AppID: Reading] = [:]  // lookup only
+        var lastReading = 0
     }
 
     package init(store: AccessStore, vault: Vault, clock: @escaping @Sendable () -> WallInstant) {
@@ -75,12 +81,9 @@ package final class ReadAccess: Sendable {
 
     /// The claims of a user that the app's rules name, as JSON: what a subscription keeps.
     package func claimsKept(of user: User, app: AppID) async throws(StoreFault) -> [UInt8] {
-        guard case .only(let names) = try await access(of: app).rules.claims, let claims = user.claims.object else {
-            return user.claims.bytes
-        }
-        let kept = claims.members.filter { member in
-            member.name == "sub" || names.contains { $0.hasSameBytes(as: member.name) }
-        }
+        let named = try await access(of: app).rules.claims
+        guard let claims = user.claims.object else { return user.claims.bytes }
+        let kept = claims.members.filter { $0.name == "sub" || named.contains($0.name) }
         return JSONValue.object(JSONObject(kept)).bytes
     }
 
@@ -88,30 +91,57 @@ package final class ReadAccess: Sendable {
     package func forget(_ app: AppID) {
         cache.withLock { cache in
             cache.known[app] = nil
-            cache.changes += 1
+            cache.readings[app] = nil
         }
     }
 
     private func access(of app: AppID) async throws(StoreFault) -> AppAccess {
-        let now = Clocks.monotonicNow()
-        let (known, changes) = cache.withLock { ($0.known[app], $0.changes) }
-        if let known, now < known.until { return known.access }
-        let stored = try await store.access(of: app)
-        let access = AppAccess(rules: Self.rules(stored.rules), keys: stored.keys.compactMap { open($0, app) })
-        cache.withLock { cache in
-            guard cache.changes == changes else { return }
-            if cache.known.count >= Self.appsMax { cache.known = [:] }
-            cache.known[app] = Known(access: access, until: now + Self.freshFor)
+        enum Source {
+            case known(AppAccess)
+            case reading(Reading)
         }
-        return access
+        let now = Clocks.monotonicNow()
+        let source = cache.withLock { cache -> Source in
+            let former = cache.known[app]
+            if let former, now < former.until { return .known(former) }
+            if let reading = cache.readings[app] { return .reading(reading) }
+            cache.lastReading += 1
+            let number = cache.lastReading
+            let task = Task { await self.read(app, after: former, number: number, until: now + Self.freshFor) }
+            let reading = Reading(number: number, task: task)
+            cache.readings[app] = reading
+            return .reading(reading)
+        }
+        switch source {
+        case .known(let access): return access
+        case .reading(let reading): return try await reading.task.value.get()
+        }
     }
 
-    /// Rules that can't be read let nobody in.
-    private static func rules(_ stored: AccessStore.Rules?) -> ReadRules {
-        guard let stored, let value = try? JSONReader.read(Array(stored.source.utf8), limits: .trusted) else {
-            return .none
+    /// - Parameters:
+    ///   - former: what was known before, with its keys opened.
+    ///   - number: the reading that this is.
+    private func read(
+        _ app: AppID, after former: AppAccess?, number: Int, until: MonotonicInstant
+    ) async -> Result<AppAccess, StoreFault> {
+        let result: Result<AppAccess, StoreFault>
+        do throws(StoreFault) {
+            let stored = try await store.access(of: app)
+            let isSame = former?.storedKeys == stored.keys
+            let keys = isSame ? former?.keys : nil
+            result = .success(
+                AppAccess(
+                    rules: stored.rules, keys: keys ?? stored.keys.compactMap { open($0, app) },
+                    storedKeys: stored.keys, until: until))
+        } catch { result = .failure(error) }
+        cache.withLock { cache in
+            guard cache.readings[app]?.number == number else { return }
+            cache.readings[app] = nil
+            guard case .success(let access) = result else { return }
+            if cache.known.count >= Self.appsMax { cache.known = [:] }
+            cache.known[app] = access
         }
-        return (try? ReadRules.read(value)) ?? .none
+        return result
     }
 
     private func open(_ key: AccessStore.UserKey, _ app: AppID) -> UserTokenKey? {
@@ -158,11 +188,11 @@ extension ReadAccess {
     }
 
     package func keys(of app: AppID) async throws(StoreFault) -> [AccessStore.UserKey] {
-        try await store.access(of: app).keys
+        try await store.keys(of: app)
     }
 
     package func rules(of app: AppID) async throws(StoreFault) -> AccessStore.Rules? {
-        try await store.access(of: app).rules
+        try await store.rules(of: app)
     }
 
     /// - Parameter source: JSON that `ReadRules` has read.
