@@ -11,6 +11,13 @@ struct ServedReadRuleTests {
     private static let secret = Array("a secret of more than thirty-two bytes".utf8)
     private static let rules = "/v1/apps/tower/rules"
 
+    /// A token of a user, signed with HS256.
+    private static func token(_ claims: String) throws -> String {
+        let parts = [#"{"alg":"HS256","kid":"main"}"#, claims].map { ServedWakeUpTests.base64(Array($0.utf8)) }
+        let signed = parts.joined(separator: ".")
+        return signed + "." + ServedWakeUpTests.base64(try HS256Key(secret: secret).sign(Array(signed.utf8)))
+    }
+
     private static func withApp(_ rules: String, _ body: (GatewayWorld) async throws -> Void) async throws {
         try await withGateway { world in
             try await world.makeApp()
@@ -28,6 +35,38 @@ struct ServedReadRuleTests {
     }
 
     private static func query(_ sql: String) -> Query { Query(Statement(unprepared: sql)) }
+
+    @Test("fails where the rule compares a missing owner with a user who is missing too")
+    func missing() async throws {
+        let rules = #"""
+            {"docs": {"$doc": {".read": "auth.sub == data.owner"}},
+             "owned": {"$doc": {".read": "root.owners[$doc] == auth.sub"}},
+             "org": {"$doc": {".read": "auth.org == data.org || auth.sub == 'admin'"}},
+             "open": {".read": "auth == null || auth.sub == 'ann'"}}
+            """#
+        try await Self.withApp(rules) { world in
+            try await world.expect(
+                204, "PUT", "/base/tower/.json",
+                #"""
+                {"docs": {"a": {"t": "secret"}, "b": {"owner": "ann", "t": "hers"}}, "owners": {"b": "ann"},
+                 "owned": {"a": "secret", "b": "hers"}, "org": {"a": {"t": "secret"}}, "open": 1}
+                """#)
+            let (ann, nameless) = (try Self.token(#"{"sub": "ann", "org": null}"#), try Self.token(#"{"org": null}"#))
+            let admin = try Self.token(#"{"sub": "admin"}"#)
+            for (path, user, status) in [
+                ("/docs/a", nil, 403), ("/docs/a", ann, 403), ("/docs/a", nameless, 403), ("/docs/b", ann, 200),
+                ("/docs/b", nil, 403), ("/docs/b", nameless, 403), ("/owned/a", nil, 403), ("/owned/a", nameless, 403),
+                ("/owned/a", ann, 403), ("/owned/b", ann, 200), ("/org/a", nil, 403), ("/org/a", ann, 403),
+                ("/org/a", admin, 200), ("/open", nil, 200), ("/open", ann, 200), ("/open", nameless, 403),
+            ] {
+                #expect(try await Self.status(world, path, user) == status, "\(path) \(user ?? "without a token")")
+            }
+            for path in ["docs/a", "owned/a", "org/a"] {
+                let reply = try await world.call("PUT", "/base/tower/.wakeup/\(path)?id=device-token-0000", key: nil)
+                #expect(reply.status == 403, "\(path)")
+            }
+        }
+    }
 
     @Test("uses rules that are parsed once, and again only if their revision has changed")
     func parsedOnce() async throws {
@@ -47,7 +86,7 @@ struct ServedReadRuleTests {
         }
     }
 
-    @Test("shares one reading of the rules with all that come meanwhile, and none that began before a change")
+    @Test("shares one reading of the rules among all that come meanwhile, until a change")
     func oneReader() async throws {
         try await Self.withApp(#"{".read": true}"#) { world in
             let app = try #require(try await world.stores.registry.app(slug: "tower")).id

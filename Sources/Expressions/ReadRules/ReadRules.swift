@@ -20,9 +20,14 @@ import JSON
 /// - `data` is the data at the rule's node, and `root` at the root: `root.members[auth.sub] == true`. An index names
 ///   neither of the two.
 ///
-/// A member of null, of a text, a number or a boolean is null. So is a member whose index is no text, and in the tree
-/// one whose index is empty or has a slash. `<`, `<=`, `>` and `>=` fail unless they compare two numbers or two texts.
-/// `&&`, `||` and `!` fail unless they get booleans; `&&` and `||` evaluate their right side only if it matters.
+/// A claim is missing if the token has none of this name, or null there, and if there is no user. A comparison with a
+/// missing claim, or with data at an index that is one, fails: otherwise a caller without a token would equal the missing
+/// owner of a document. Compared with the literal `null`, a missing claim is null.
+///
+/// A member of data that is null, a text, a number or a boolean is null. So is one whose index is no text, is empty or has
+/// a slash. `<`, `<=`, `>` and `>=` fail unless they compare two numbers or two texts. `&&`, `||` and `!` fail unless they
+/// get booleans; `&&` and `||` evaluate their right side only if it matters. `||` holds if its right side does, even if
+/// its left side fails.
 package struct ReadRules: Sendable {
     /// The rules of an app without rules: nothing may be read.
     package static let none = ReadRules(nodes: [RuleNode()], claims: .only([]))
@@ -59,8 +64,8 @@ package struct ReadRules: Sendable {
         guard !rules.contains(where: { $0.lookups.isEmpty && subject.fulfils($0) { _ in .null } }) else { return [] }
         var paths: [[String]] = []
         for lookup in rules.flatMap(\.lookups) {
-            // An index that fails lets the rule fail before it asks for the value.
-            guard let path = try? subject.path(of: lookup) else { continue }
+            // An index that fails lets its comparison fail before it asks for the value.
+            guard case .path(let path) = try? subject.target(of: lookup) else { continue }
             if !paths.contains(where: { $0.hasSameKeys(as: path) }) { paths.append(path) }
         }
         return paths

@@ -1,3 +1,5 @@
+import Basis
+
 /// A parsed expression of a read rule.
 indirect enum RuleExpression: Equatable, Sendable {
     case literal(RuleValue)
@@ -9,6 +11,9 @@ indirect enum RuleExpression: Equatable, Sendable {
     /// Two or more, evaluated until the first that is true.
     case any([RuleExpression])
     case comparison(RuleExpression, RuleComparison, RuleExpression)
+
+    /// Whether it is the literal `null`.
+    var isNull: Bool { if case .literal(.null) = self { true } else { false } }
 }
 
 /// A value that is known before any data is read.
@@ -32,6 +37,14 @@ enum RuleName: Equatable, Sendable {
     case fixed(String)
     /// An expression without look-ups, so that all look-ups of a rule are known before it is evaluated.
     case computed(RuleExpression)
+
+    static func == (left: RuleName, right: RuleName) -> Bool {
+        switch (left, right) {
+        case (.fixed(let one), .fixed(let other)): one.hasSameBytes(as: other)
+        case (.computed(let one), .computed(let other)): one == other
+        case (.fixed, _), (.computed, _): false
+        }
+    }
 }
 
 enum RuleComparison: String, Equatable, Sendable {

@@ -7,71 +7,118 @@ struct RuleSubject {
     let auth: JSONValue
     let now: WallInstant
 
-    /// An operator got a value of another type.
+    /// An operator got a value of another type, or a comparison a claim that is missing.
     struct Failure: Error {}
+
+    /// The operand of a comparison or connective.
+    private enum Operand {
+        case value(RuleValue)
+        /// The user has no such claim, or there is no user. Or data is looked up at an index that is such a claim.
+        case missing
+    }
+
+    /// The data that a look-up asks for.
+    enum LookupTarget {
+        case path([String])
+        /// An index is no key, so nothing is there.
+        case nothing
+        /// An index is a claim that is missing.
+        case missing
+    }
 
     /// Whether the rule holds. One that fails does not hold, nor does one whose value is not true.
     func fulfils(_ rule: ReadRule, _ values: ([String]) -> RuleValue) -> Bool {
-        (try? value(of: rule.expression, values)) == .bool(true)
+        (try? claim(of: rule.expression, values)) == true
     }
 
-    /// nil: an index is no key, so nothing is there.
-    func path(of lookup: RuleLookup) throws(Failure) -> [String]? {
+    func target(of lookup: RuleLookup) throws(Failure) -> LookupTarget {
         precondition(lookup.level <= path.count)
-        var place = Array(path.prefix(lookup.level))
+        var keys = Array(path.prefix(lookup.level))
         for name in lookup.names {
-            guard let key = try text(of: name), !key.isEmpty, !key.utf8.contains(UInt8(ascii: "/")) else { return nil }
-            place.append(key)
+            switch try operand(of: name) {
+            case .missing: return .missing
+            case .value(.text(let key)) where !key.isEmpty && !key.utf8.contains(UInt8(ascii: "/")): keys.append(key)
+            case .value: return .nothing
+            }
         }
-        return place
+        return .path(keys)
     }
 
     /// Recurses as deep as the expression nests, which the parser bounds.
-    private func value(
+    private func operand(
         of expression: RuleExpression, _ values: ([String]) -> RuleValue
-    ) throws(Failure) -> RuleValue {
+    ) throws(Failure) -> Operand {
         switch expression {
-        case .literal(let value): return value
-        case .member(let source, let names): return try value(of: source, names)
-        case .lookup(let lookup): return try path(of: lookup).map(values) ?? .null
-        case .not(let inner): return .bool(try !claim(of: inner, values))
-        case .all(let members):
-            for member in members where try !claim(of: member, values) { return .bool(false) }
-            return .bool(true)
-        case .any(let members):
-            for member in members where try claim(of: member, values) { return .bool(true) }
-            return .bool(false)
-        case .comparison(let left, let comparison, let right):
-            return .bool(try comparison.holds(try value(of: left, values), try value(of: right, values)))
+        case .literal(let value): return .value(value)
+        case .member(let source, let names): return try operand(of: source, names)
+        case .lookup(let lookup):
+            switch try target(of: lookup) {
+            case .path(let path): return .value(values(path))
+            case .nothing: return .value(.null)
+            case .missing: return .missing
+            }
+        case .not, .all, .any, .comparison: return .value(.bool(try claim(of: expression, values)))
         }
     }
 
+    /// Whether the expression holds. One that fails holds no more than its negation does.
     private func claim(
         of expression: RuleExpression, _ values: ([String]) -> RuleValue
     ) throws(Failure) -> Bool {
-        guard case .bool(let claim) = try value(of: expression, values) else { throw Failure() }
-        return claim
-    }
-
-    private func value(of source: RuleSource, _ names: [RuleName]) throws(Failure) -> RuleValue {
-        let texts = try names.map { (name) throws(Failure) in try text(of: name) }
-        switch source {
-        case .now: return names.isEmpty ? .number(DecimalNumber(now.millisecondsSince1970)) : .null
-        case .key(let level): return names.isEmpty ? .text(path[level - 1]) : .null
-        case .auth:
-            var place: JSONValue? = auth
-            for text in texts { place = text.flatMap { place?.object?[$0] } }
-            return place.map(RuleValue.init) ?? .null
+        switch expression {
+        case .literal, .member, .lookup:
+            guard case .value(.bool(let claim)) = try operand(of: expression, values) else { throw Failure() }
+            return claim
+        case .not(let inner): return try !claim(of: inner, values)
+        case .all(let members):
+            for member in members where try !claim(of: member, values) { return false }
+            return true
+        case .any(let members):
+            var fails = false
+            for member in members {
+                do throws(Failure) { if try claim(of: member, values) { return true } } catch { fails = true }
+            }
+            guard !fails else { throw Failure() }
+            return false
+        case .comparison(let left, let comparison, let right):
+            let isWithNull = left.isNull || right.isNull
+            let operands = (try operand(of: left, values), try operand(of: right, values))
+            return try comparison.holds(
+                try Self.value(of: operands.0, isWithNull: isWithNull),
+                try Self.value(of: operands.1, isWithNull: isWithNull))
         }
     }
 
-    /// nil: the index is no text.
-    private func text(of name: RuleName) throws(Failure) -> String? {
+    /// - Parameter isWithNull: the comparison is with the literal `null`, so it asks whether something is missing.
+    private static func value(of operand: Operand, isWithNull: Bool) throws(Failure) -> RuleValue {
+        switch operand {
+        case .value(let value): return value
+        case .missing:
+            guard isWithNull else { throw Failure() }
+            return .null
+        }
+    }
+
+    private func operand(of source: RuleSource, _ names: [RuleName]) throws(Failure) -> Operand {
+        switch source {
+        case .now: return .value(names.isEmpty ? .number(DecimalNumber(now.millisecondsSince1970)) : .null)
+        case .key(let level): return .value(names.isEmpty ? .text(path[level - 1]) : .null)
+        case .auth:
+            let operands = try names.map { (name) throws(Failure) in try operand(of: name) }
+            var place = auth
+            for operand in operands {
+                guard case .value(.text(let name)) = operand, let member = place.object?[name] else { return .missing }
+                place = member
+            }
+            return place.isNull ? .missing : .value(RuleValue(place))
+        }
+    }
+
+    /// An index is a key only if it is a text.
+    private func operand(of name: RuleName) throws(Failure) -> Operand {
         switch name {
-        case .fixed(let text): return text
-        case .computed(let index):
-            guard case .text(let text) = try value(of: index, { _ in .null }) else { return nil }
-            return text
+        case .fixed(let text): return .value(.text(text))
+        case .computed(let index): return try operand(of: index, { _ in .null })
         }
     }
 }
