@@ -146,6 +146,48 @@ END $$;
 CREATE TRIGGER registrations_unsubscribed AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION registrations_unsubscribed();
 
+-- Subscriptions that ended in a statement about their registration, whose devices are still to be told that permission was
+-- denied. slug and path are those of the notices: the app may be deleted and the watch removed meanwhile.
+CREATE TABLE ended_subscriptions (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id          bigint NOT NULL,
+    slug            text   NOT NULL,
+    watch_id        bigint NOT NULL,
+    path            text   NOT NULL,
+    registration_id bigint NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on, vacuum_truncate = off);
+CREATE INDEX ended_subscriptions_of_apps ON ended_subscriptions (app_id, id);
+
+-- Ends the subscriptions of a registration that tokens of other users made: what those may read is not for the device's
+-- next user (decision 0053). holder: the registration that has the device's token now. next_user: null: there is none.
+CREATE FUNCTION end_subscriptions_of_others(registration bigint, holder bigint, next_user text) RETURNS void
+    LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    WITH ended AS (
+        DELETE FROM subscriptions
+        WHERE registration_id = registration AND (claims IS NOT NULL OR user_id <> '')
+            AND user_id IS DISTINCT FROM next_user
+        RETURNING id, app_id, watch_id
+    )
+    INSERT INTO ended_subscriptions (app_id, slug, watch_id, path, registration_id)
+    SELECT e.app_id, a.slug, e.watch_id, w.path, holder FROM ended e
+    CROSS JOIN LATERAL (SELECT slug FROM apps WHERE id = e.app_id LIMIT 1) AS a
+    CROSS JOIN LATERAL (SELECT path FROM watches WHERE id = e.watch_id LIMIT 1) AS w
+    ORDER BY e.id;
+END $$;
+
+-- This runs row by row, and only for rows whose user changes, whatever the statement is about.
+CREATE FUNCTION registration_changed_user() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM end_subscriptions_of_others(NEW.id, NEW.id, NEW.user_id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER registration_changed_user AFTER UPDATE OF user_id ON registrations
+    FOR EACH ROW WHEN (OLD.user_id IS NOT NULL AND OLD.user_id IS DISTINCT FROM NEW.user_id)
+    EXECUTE FUNCTION registration_changed_user();
+
 -- Who may read which node. source is the JSON as it was given; revision rises with each change.
 CREATE TABLE node_rules (
     app_id   bigint  PRIMARY KEY REFERENCES apps ON DELETE CASCADE,

@@ -167,6 +167,29 @@ struct ServedSubscriptionTests {
         }
     }
 
+    @Test(
+        "end if a user's token made them and the device gets another user or none",
+        arguments: [
+            (201, "PUT", "/devices/phone-c", #"{"provider": "fcm", "token": "token-of-phone-a", "user": "bob"}"#),
+            (200, "PUT", "/devices/phone-a", #"{"provider": "fcm", "token": "token-of-phone-a", "user": "bob"}"#),
+            (200, "PUT", "/devices/phone-a", #"{"provider": "fcm", "token": "token-of-phone-a", "user": null}"#),
+            (200, "PUT", "/devices/phone-a", #"{"provider": "fcm", "token": "a-new-token", "user": null}"#),
+            (200, "PATCH", "/devices/phone-a", #"{"user": null}"#),
+            (
+                200, "POST", "/devices/import",
+                #"{"installation": "phone-a", "provider": "fcm", "token": "token-of-phone-a", "user": "bob"}"#
+            ),
+        ])
+    func nextUser(status: Int, method: String, path: String, body: String) async throws {
+        try await Self.withSubscriptions { world in
+            try await world.expect(200, "PATCH", Self.app + "/devices/phone-a", #"{"user": "ann"}"#)
+            try await world.expect(200, "PATCH", Self.app + "/devices/phone-a", #"{"tags": ["news"]}"#)
+            #expect(try await Self.list(world, "", limit: 100) == ["1", "2", "3", "4"])
+            try await world.expect(status, method, Self.app + path, body)
+            #expect(try await Self.list(world, "", limit: 100) == ["1", "3", "4"])
+        }
+    }
+
     @Test("stay hidden from other apps, and from keys without the scope nodes")
     func strangers() async throws {
         try await Self.withSubscriptions { world in

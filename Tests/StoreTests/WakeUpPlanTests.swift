@@ -24,6 +24,8 @@ struct WakeUpPlanTests {
         SELECT 1, w.id, r.id, 1, 1, '2100-01-01'
         FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM watches) AS w
         JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n FROM registrations) AS r USING (n) ON CONFLICT DO NOTHING;
+        INSERT INTO ended_subscriptions (app_id, slug, watch_id, path, registration_id)
+        SELECT 1, 'a', id, path, id FROM watches;
         INSERT INTO idle_subscribers SELECT id, '2100-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO subscription_progress SELECT id, 0 FROM subscriptions ON CONFLICT DO NOTHING;
         INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
@@ -36,7 +38,7 @@ struct WakeUpPlanTests {
 
     private static let large = [
         "nodes", "watches", "watch_changes", "due_watches", "subscriptions", "subscription_progress", "registrations",
-        "idle_subscribers",
+        "idle_subscribers", "ended_subscriptions",
         "messages", "parcels", "push_history_other", "message_contents",
     ]
 
@@ -54,6 +56,7 @@ struct WakeUpPlanTests {
         ("fan_out_progress", "using subscription_progress_pkey on subscription_progress"),
         ("fan_out_end", "using watches_pkey on watches"),
         ("revocation_expired", "using subscriptions_expiring on subscriptions"),
+        ("revocation_ended", "using ended_subscriptions_pkey on ended_subscriptions"),
         ("revocation_app_next", "using subscriptions_of_app on subscriptions"),
         ("revocation_watch_next", "using subscriptions_of_watch on subscriptions"),
         ("subscription_count_of_app", "using subscriptions_of_app on subscriptions"),

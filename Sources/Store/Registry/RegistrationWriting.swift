@@ -24,7 +24,8 @@ struct RegistrationWriting: Sendable {
     }
 
     private enum Part {
-        case release, update, insert, heartbeat, forget, feedback, awaken, unite, adopt, forgetNameless, records
+        case release, update, insert, heartbeat, forget, feedback, awaken, endOfOthers, unite, adopt, forgetNameless,
+            records
     }
 
     /// The statements in their order. Tokens are released before others get them; heartbeats follow the wide rows. The
@@ -38,6 +39,7 @@ struct RegistrationWriting: Sendable {
         if !batch.unsuspected.isEmpty { parts.append(.forget) }
         if !batch.events.isEmpty { parts.append(.feedback) }
         if !batch.revived.isEmpty { parts.append(.awaken) }
+        if batch.released.contains(where: { $0.profile[.user] != nil }) { parts.append(.endOfOthers) }
         if !batch.released.isEmpty { parts += [.unite, .adopt, .forgetNameless] }
         if !isAnsweredByWrites { parts.append(.records) }
         return parts
@@ -56,6 +58,7 @@ struct RegistrationWriting: Sendable {
                 }
             case .feedback: feedback(now: now)
             case .awaken: Query(awakening: batch.revived, now: now)
+            case .endOfOthers: Query(AdoptionSQL.endOfOthers, formerHolders)
             case .unite: Query(AdoptionSQL.unite, formerHolders)
             case .adopt:
                 Query(AdoptionSQL.adopt) {

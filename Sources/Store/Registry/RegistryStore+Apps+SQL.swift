@@ -35,7 +35,9 @@ enum AppSQL {
         "app_delete",
         """
         UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id, closing_until = CASE
-            WHEN EXISTS (SELECT FROM revocations WHERE app_id = :app) THEN clock_timestamp() + interval '2 hours' END
+            WHEN EXISTS (SELECT FROM revocations WHERE app_id = :app)
+                OR EXISTS (SELECT FROM ended_subscriptions WHERE app_id = :app)
+            THEN clock_timestamp() + interval '2 hours' END
         WHERE id = :app AND deleted_at IS NULL
         """)
 

@@ -11,6 +11,8 @@ enum AppRemovalSQL {
             closing_until IS NULL OR closing_until < clock_timestamp() OR NOT EXISTS (
                 SELECT FROM revocations WHERE app_id = a.id
             ) AND NOT EXISTS (
+                SELECT FROM ended_subscriptions WHERE app_id = a.id
+            ) AND NOT EXISTS (
                 SELECT FROM messages
                 WHERE app_id = a.id AND origin > \(MessageOrigin.sender.sql) AND state < \(MessageState.finished.sql)))
         ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
@@ -96,6 +98,13 @@ enum AppRemovalSQL {
             SELECT id FROM revocations WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit))
         """)
 
+    private static let endedSubscriptions = Statement(
+        "app_removal_ended_subscriptions",
+        """
+        DELETE FROM ended_subscriptions WHERE id = ANY (ARRAY(
+            SELECT id FROM ended_subscriptions WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit))
+        """)
+
     private static let dueWatches = Statement(
         "app_removal_due_watches",
         """
@@ -128,10 +137,8 @@ enum AppRemovalSQL {
 
     /// The steps before the app itself. Subscriptions go with their registrations.
     static let steps = [
-        plans, parcels, wakeUpParcels, messages, wakeUps, registrations, revocations, dueWatches, changes, watches,
-        nodes, feedback,
-        idempotencyKeys,
-        credentials, routes,
+        plans, parcels, wakeUpParcels, messages, wakeUps, registrations, revocations, endedSubscriptions, dueWatches,
+        changes, watches, nodes, feedback, idempotencyKeys, credentials, routes,
     ]
 
     /// Rows that races left behind go with it.

@@ -31,6 +31,21 @@ enum AdoptionSQL {
         """
     }
 
+    /// Ends subscriptions that the former holder's user made, unless the new holder has the same user or is the user that
+    /// made them. A device without a user keeps its own.
+    static let endOfOthers = Statement(
+        "adoption_end_of_others",
+        """
+        WITH moved AS MATERIALIZED (
+            SELECT input.id AS former, r.id AS holder, r.user_id
+            FROM unnest(:registrations, :providers, :tokens) AS input (id, provider, token) \(RegistrationSQL.holding)
+            WHERE r.id <> input.id
+        )
+        SELECT end_subscriptions_of_others(moved.former, moved.holder, moved.user_id) FROM moved
+        CROSS JOIN LATERAL (SELECT user_id FROM registrations WHERE id = moved.former LIMIT 1) AS former
+        WHERE former.user_id IS NOT NULL AND former.user_id IS DISTINCT FROM moved.user_id
+        """)
+
     /// Removes the older of two subscriptions to one path that would become one.
     static let unite = Statement(
         "adoption_unite",

@@ -68,6 +68,27 @@ enum RevocationSQL {
             ORDER BY expires_at, id
             """, waits: false))
 
+    /// Subscriptions that ended with their registration's former user. A removed device can't be told.
+    static let ended = Statement(
+        "revocation_ended",
+        """
+        WITH found AS MATERIALIZED (
+            SELECT * FROM ended_subscriptions ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED
+        )
+        SELECT s.id, s.watch_id, s.app_id, s.path, s.slug, a.settings, s.registration_id, coalesce(r.route_id, 0),
+            coalesce(r.provider, \(Provider.allCases[0].sql)::smallint), coalesce(r.state = \(RegistrationState.retired.sql), true),
+            NULL::jsonb
+        FROM found s
+        CROSS JOIN LATERAL (SELECT settings FROM apps WHERE id = s.app_id LIMIT 1) AS a
+        LEFT JOIN LATERAL (
+            SELECT route_id, provider, state FROM registrations WHERE id = s.registration_id LIMIT 1
+        ) AS r ON true
+        ORDER BY s.id
+        """)
+
+    static let forgetEnded = Statement(
+        "revocation_forget_ended", "DELETE FROM ended_subscriptions WHERE id = ANY (:subscriptions)")
+
     /// The next subscriptions of an app's job.
     static let ofApp = Statement(
         "revocation_app_next",

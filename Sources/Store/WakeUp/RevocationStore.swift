@@ -63,7 +63,8 @@ private struct NamedSubscription: Sendable {
     let app: AppID
 }
 
-/// One transaction that ends subscriptions: expired ones, or the next ones of a job.
+/// One transaction that ends subscriptions: expired ones, or the next ones of a job. Or it cuts the notices of some that
+/// have ended.
 private struct RevocationRun: Sendable {
     private let order: FanOutOrder
     private let now: WallInstant?
@@ -72,6 +73,8 @@ private struct RevocationRun: Sendable {
     private var job: Job?
     private var reason = RevocationReason.expired
     private var found: [Subscription] = []
+    /// The statement that removes what was found, with its notices.
+    private var removal = FanOutSQL.remove
     /// Those that the read rules still let read.
     private var kept: Set<Int64> = []  // lookup only
 
@@ -121,24 +124,17 @@ private struct RevocationRun: Sendable {
         }
     }
 
-    /// The app of the job; after expired subscriptions, of all apps, the first job's turn comes.
+    /// The app of the job; after subscriptions of all apps the first job's turn comes.
     var lastApp: Int64 { job?.app ?? 0 }
 
-    /// Finds subscriptions to end: those of the next app's job, and after the last job expired ones, or the other way
-    /// round if there are none. Returns false if there is nothing to do.
+    /// Finds subscriptions to end: those of the next app's job, and after the last job those that have ended or expired,
+    /// or the other way round if there are none. Returns false if there is nothing to do.
     mutating func find(
         after lastApp: Int64, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> Bool {
-        let expired = Query(RevocationSQL.expired) {
-            $0.instant("now", now)
-            $0.int64("limit", Int64(FanOutStore.revokedMax))
-        }
         let claim = Query(RevocationSQL.claim) { $0.int64("last_app", lastApp) }
         let next = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].first(Job.init)
-        if next.map({ $0.app <= lastApp }) ?? true {
-            found = try await transaction.run(expired).map(Subscription.init)
-            if !found.isEmpty { return true }
-        }
+        if next.map({ $0.app <= lastApp }) ?? true, try await findOfAllApps(in: transaction) { return true }
         guard let job = next else { return false }
         self.job = job
         reason = job.reason
@@ -155,6 +151,22 @@ private struct RevocationRun: Sendable {
             found.map { .init(path: $0.path, claims: $0.claims) }, in: transaction)
         kept = Set(zip(found, mayRead).filter(\.1).map(\.0.id))
         return true
+    }
+
+    /// Finds subscriptions that have ended already, whose devices are still to be told, or else expired ones.
+    private mutating func findOfAllApps(in transaction: PostgresTransaction) async throws(PostgresError) -> Bool {
+        let ended = Query(RevocationSQL.ended) { $0.int64("limit", Int64(FanOutStore.revokedMax)) }
+        found = try await transaction.run(ended).map(Subscription.init)
+        if !found.isEmpty {
+            (reason, removal) = (.permissionDenied, RevocationSQL.forgetEnded)
+            return true
+        }
+        let expired = Query(RevocationSQL.expired) {
+            $0.instant("now", now)
+            $0.int64("limit", Int64(FanOutStore.revokedMax))
+        }
+        found = try await transaction.run(expired).map(Subscription.init)
+        return !found.isEmpty
     }
 
     /// Finds one subscription. Returns false if there is none.
@@ -203,7 +215,7 @@ private struct RevocationRun: Sendable {
         let writes = notices.writes(.revocation, format: order.format, now: now)
         var queries = writes
         if !ended.isEmpty {
-            queries.append(Query(FanOutSQL.remove) { $0.int64Array("subscriptions", ended.map(\.id)) })
+            queries.append(Query(removal) { $0.int64Array("subscriptions", ended.map(\.id)) })
         }
         if let job {
             queries.append(
@@ -230,8 +242,17 @@ private struct RevocationRun: Sendable {
             return contents.revocation(group).map { content in
                 GatewayMessage(
                     content, app: first.app, audience: Audience(.revoked(key.watch)),
-                    members: members.map(\.member).sorted { $0.id < $1.id }, parcelMembersMax: order.parcelMembersMax)
+                    members: members.map(\.member).byRisingID, parcelMembersMax: order.parcelMembersMax)
             }
+        }
+    }
+}
+
+extension [Member] {
+    /// Each device once: several of its subscriptions to a path may have ended since the last notices.
+    fileprivate var byRisingID: [Member] {
+        reduce(into: [Int64: Member]()) { members, member in members[member.id] = member }.values.sorted {
+            $0.id < $1.id
         }
     }
 }
