@@ -74,6 +74,8 @@ struct ReadRulesFaultTests {
         ("$1 == 'x'", 1, .unexpected(.character, expected: [.value])),
         ("user == 'x'", 1, .unknownName("user")), ("'ä' == Auth.sub", 8, .unknownName("Auth")),
         ("undefined", 1, .unknownName("undefined")), ("newData != null", 1, .unknownName("newData")),
+        ("auth.uid == $uid", 6, .memberOfFirebase("uid")), ("auth . token.admin", 8, .memberOfFirebase("token")),
+        ("root.a[auth.uid]", 13, .memberOfFirebase("uid")),
         ("$uid == 'x' && $other == 'y'", 16, .unboundVariable("other")), ("$Uid == 'x'", 1, .unboundVariable("Uid")),
         ("$below == 'x'", 1, .unboundVariable("below")),
         ("root[data.a] == 1", 6, .lookupInIndex), ("auth[auth[root.a]] == 1", 11, .lookupInIndex),

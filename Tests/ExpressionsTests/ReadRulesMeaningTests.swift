@@ -20,7 +20,8 @@ struct ReadRulesMeaningTests {
         ("auth.admin == false", true), ("!auth.admin", true), ("auth.org.id == 'o1'", true),
         ("auth.org.deep.x == 'y'", true), ("auth['first name'] == 'given'", true),
         ("auth['https://example.com/plan'] == 'pro'", true), ("auth[auth.gone] == null", true),
-        ("auth[1] == null", true), ("auth[''] == null", true),
+        ("auth['uid'] == null", true), ("auth.org.uid == null", true), ("auth[1] == null", true),
+        ("auth[''] == null", true),
         // Structures equal nothing.
         ("auth == auth", false), ("auth != auth", true), ("auth.roles != null", true), ("auth.roles == null", false),
         ("auth.roles == auth.roles", false), ("auth.roles['0'] == null", true), ("auth.org != 'o1'", true),

@@ -69,6 +69,9 @@ extension ReadRuleFault.Reason {
             "expected \(CommonText.list(expected.map(\.rawValue))), found \(piece.text)"
         case .unknownName(let name):
             "\(Self.short(name)) is not known; the names are auth, data, root, now, and $ with a name from the path"
+        case .memberOfFirebase(let name):
+            "auth holds the claims of the user's token: the user is auth.sub, and a claim that is called \(name) is "
+                + "auth['\(name)']"
         case .unboundVariable(let name): "no node on the way has a child $\(Self.short(name))"
         case .lookupInIndex: "data and root can't stand between brackets"
         case .chainedComparison: "the result of a comparison is compared; use parentheses or &&"

@@ -39,6 +39,8 @@ package struct ReadRuleFault: Error, Equatable, Sendable {
         case tooManyLookups
         case unexpected(ExpressionPiece, expected: [RuleExpectation])
         case unknownName(String)
+        /// `auth.uid` or `auth.token`, which Firebase's rules have. Here they would be claims that few tokens have.
+        case memberOfFirebase(String)
         /// No child `$name` is on the way to this rule.
         case unboundVariable(String)
         /// `data` or `root` stands between brackets.

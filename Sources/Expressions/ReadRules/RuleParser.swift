@@ -127,6 +127,8 @@ struct RuleParser {
 }
 
 extension RuleParser {
+    private static let membersOfFirebase = ["uid", "token"]
+
     /// - Parameter start: the token of the name, which has been taken.
     private mutating func parseReference(
         _ name: String, from start: ExpressionToken
@@ -137,6 +139,11 @@ extension RuleParser {
         case "null": return .literal(.null)
         case "now": return .member(.now, try takeNames())
         case "auth":
+            if token.kind == .symbol("."), case .identifier(let name) = tokens[place + 1].kind,
+                Self.membersOfFirebase.contains(name)
+            {
+                throw fault(.memberOfFirebase(name), at: tokens[place + 1])
+            }
             let names = try takeNames()
             namesAuth = true
             if let first = names.first { claims.append(first) }
