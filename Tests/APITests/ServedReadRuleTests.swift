@@ -68,6 +68,21 @@ struct ServedReadRuleTests {
         }
     }
 
+    @Test("lets nobody subscribe by rules that another process has changed")
+    func changedElsewhere() async throws {
+        try await Self.withApp(#"{".read": true}"#) { world in
+            func subscribe(_ path: String) async throws -> Int {
+                try await world.call("PUT", "/base/tower/.wakeup/\(path)?id=device-token-0000", key: nil).status
+            }
+            #expect(try await subscribe("a") == 204)
+            try await world.pool.script(
+                "UPDATE node_rules SET source = '{\"b\": {\".read\": true}}', revision = revision + 1")
+            #expect(try await subscribe("a") == 403)
+            #expect(try await subscribe("c") == 403)
+            #expect(try await subscribe("b") == 204)
+        }
+    }
+
     @Test("uses rules that are parsed once, and again only if their revision has changed")
     func parsedOnce() async throws {
         try await Self.withApp(#"{".read": true}"#) { world in

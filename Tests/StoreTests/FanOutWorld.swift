@@ -54,11 +54,12 @@ struct FanOutWorld {
     @discardableResult
     func subscribe(
         _ device: String, _ path: String, _ mode: WakeUpMode = .noData, lifetime: Duration = .seconds(30 * 86_400),
-        leavesMax: Int64 = 10_000, perAppMax: Int64? = nil, user: String? = nil
+        leavesMax: Int64 = 10_000, perAppMax: Int64? = nil, user: String? = nil, rulesRevision: Int64? = nil
     ) async throws -> SubscriptionStore.Reply {
         var request = SubscriptionStore.Request(
             app: world.app, path: NodePath(stored: path), token: Self.token(device), installation: device,
             mode: mode, lifetime: lifetime, weightBytesMax: 1 << 20, weightLeavesMax: leavesMax)
+        request.rulesRevision = rulesRevision
         if let perAppMax { request.perAppMax = perAppMax }
         if let user { (request.user, request.claims) = (user, Array(#"{"sub":"\#(user)"}"#.utf8)) }
         return try await world.stores.subscriptions.subscribe(request)

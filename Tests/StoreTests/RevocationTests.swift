@@ -110,6 +110,34 @@ struct RevocationTests {
         }
     }
 
+    @Test("hear that the rules were closed also if they subscribed in the same moment")
+    func closedMeanwhile() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("early", "/a")
+            let (pool, revision) = (world.world.pool, Int64(1))
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let (late, closed) = try await pool.transaction {
+                transaction throws(PostgresError) -> (Task<SubscriptionStore.Reply, any Error>, Task<Void, any Error>)
+                in
+                _ = try await transaction.run(query("LOCK TABLE subscription_progress IN SHARE MODE"))
+                let late = Task { try await world.subscribe("late", "/a", rulesRevision: revision) }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
+                let closed = Task { try await world.setRules("{}") }
+                while try await pool.number(waiting) < 2 { await Task.yield() }
+                return (late, closed)
+            }
+            #expect(try await late.value == .subscribed)
+            try await closed.value
+            #expect(try await world.subscribe("later", "/a", rulesRevision: revision) == .rulesChanged)
+            try await world.revoke()
+            #expect(
+                try await world.waiting() == ["early", "late"].map { $0 + ": clock-tower: permission_denied /a" })
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 0)
+        }
+    }
+
     @Test("hear that the rules no longer let them read, after a change of data or rules")
     func denied() async throws {
         try await withFanOuts { world in

@@ -43,18 +43,25 @@ struct WakeUpHandlers: Sendable {
         try await answering {
             let asked = try await asked(call)
             let user = try await user(call, asked.app)
-            guard try await translating(.reads, await access.mayRead(asked.path, user: user, app: asked.app.id)) else {
-                throw Self.permissionDenied
+            for _ in 0..<Self.permitTriesMax {
+                let permit = try await translating(
+                    .reads, await access.permit(toSubscribe: asked.path, user: user, app: asked.app.id))
+                guard let permit else { throw Self.permissionDenied }
+                switch try await add(asked, user, permit) {
+                case .subscribed: return
+                case .disabled: throw Self.disabled
+                case .unusableToken: throw Self.invalidRequest
+                case .tooBig: throw Self.tooBig
+                case .tooMany: throw Self.tooMany
+                case .rulesChanged: access.forget(asked.app.id)
+                }
             }
-            switch try await add(asked, user) {
-            case .subscribed: return
-            case .disabled: throw Self.disabled
-            case .unusableToken: throw Self.invalidRequest
-            case .tooBig: throw Self.tooBig
-            case .tooMany: throw Self.tooMany
-            }
+            throw Problem(StoreFault.contended, .isIdempotent)
         }
     }
+
+    /// The rules may change while a device subscribes.
+    private static let permitTriesMax = 4
 
     func unsubscribe(_ call: Call) async throws -> Answer {
         try await answering {
@@ -104,17 +111,15 @@ struct WakeUpHandlers: Sendable {
     }
 
     private func add(
-        _ asked: Asked, _ user: ReadAccess.User?
+        _ asked: Asked, _ user: ReadAccess.User?, _ permit: ReadAccess.SubscriptionPermit
     ) async throws -> SubscriptionStore.Reply {
         let settings = asked.app.settings.wakeUp
         var request = SubscriptionStore.Request(
             app: asked.app.id, path: asked.path, token: asked.device, installation: Self.name(of: asked.device),
             mode: asked.mode, lifetime: settings.expiresAfter, weightBytesMax: Int64(settings.weightBytesMax),
             weightLeavesMax: Int64(settings.weightLeavesMax))
-        if let user {
-            request.user = user.subject
-            request.claims = try await translating(.reads, await access.claimsKept(of: user, app: asked.app.id))
-        }
+        if let user { request.user = user.subject }
+        (request.claims, request.rulesRevision) = (permit.claims, permit.rulesRevision)
         let asking = request
         do throws(Problem) {
             return try await translating(.isIdempotent, await store.subscribe(asking))

@@ -31,6 +31,8 @@ package struct AccessStore: Sendable {
     /// Everything that decides who may read.
     package struct Access: Sendable {
         package let rules: ReadRules
+        /// nil: the app has no rules.
+        package let rulesRevision: Int64?
         package let keys: [UserKey]
     }
 
@@ -52,7 +54,8 @@ package struct AccessStore: Sendable {
             let rules = stored.map { stored in
                 stored.source.map { cache.parse($0, app.value, revision: stored.revision) } ?? known?.rules ?? .none
             }
-            return Access(rules: rules ?? .none, keys: try answers[1].map(UserKey.init))
+            return Access(
+                rules: rules ?? .none, rulesRevision: stored?.revision, keys: try answers[1].map(UserKey.init))
         }
     }
 

@@ -71,6 +71,11 @@ enum SubscriptionSQL {
         FROM apps WHERE id = :app FOR SHARE
         """)
 
+    /// Keeps the app's rules as they are until the transaction ends, if they have this revision. A change of them waits,
+    /// and then asks about the new subscription too.
+    static let keepRules = Statement(
+        "subscription_keep_rules", "SELECT FROM node_rules WHERE app_id = :app AND revision = :revision FOR SHARE")
+
     /// Keeps a registration and its token as they are until the transaction ends, if it still holds the token.
     static let keepRegistration = Statement(
         "subscription_keep_registration",
@@ -161,4 +166,14 @@ enum SubscriptionSQL {
     /// Removes a subscription, unless another user has taken it over meanwhile.
     static let remove = Statement(
         "subscription_remove", "DELETE FROM subscriptions WHERE id = :subscription AND user_id = :user")
+}
+
+extension Query {
+    /// Keeps the rules by which a device subscribes.
+    init(keepingRulesOf request: SubscriptionStore.Request) {
+        self.init(SubscriptionSQL.keepRules) {
+            $0.int64("app", request.app.value)
+            $0.int64("revision", request.rulesRevision)
+        }
+    }
 }

@@ -34,6 +34,8 @@ package struct SubscriptionStore: Sendable {
         package var lifetime: Duration
         package var weightBytesMax: Int64
         package var weightLeavesMax: Int64
+        /// The revision of the rules that let the user read the node; nil: any.
+        package var rulesRevision: Int64?
         package var perAppMax = SubscriptionStore.perAppMax
 
         package init(
@@ -56,6 +58,8 @@ package struct SubscriptionStore: Sendable {
         case tooBig
         /// The device or the app has as many subscriptions as it may have.
         case tooMany
+        /// The app's rules are of another revision than the one that let the user read the node.
+        case rulesChanged
     }
 
     /// Adds a subscription, or refreshes it. Committed when this returns `.subscribed`.
@@ -347,13 +351,17 @@ package struct SubscriptionStore: Sendable {
                     $0.int64("registration", registration)
                 }
                 let answers = try await transaction.run(
-                    [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known])
+                    [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known, Query(keepingRulesOf: request)])
                 let isOn = try answers[1].first(Bool.init) == true
                 guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
                     watch.wants(request.mode), watch.fits(request)
                 else {
                     await transaction.abandon()
                     return isOn ? nil : .disabled
+                }
+                guard request.rulesRevision == nil || answers[5].rowCount > 0 else {
+                    await transaction.abandon()
+                    return .rulesChanged
                 }
                 let count = Query(SubscriptionSQL.count) {
                     $0.int64("registration", registration)

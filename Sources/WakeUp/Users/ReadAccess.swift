@@ -20,6 +20,7 @@ package final class ReadAccess: Sendable {
     /// The rules and keys of one app, ready to be used.
     private struct AppAccess: Sendable {
         let rules: ReadRules
+        let rulesRevision: Int64?
         let keys: [UserTokenKey]
         /// The keys as they are stored. Opening them again would take longer than anything else here.
         let storedKeys: [AccessStore.UserKey]
@@ -67,7 +68,30 @@ package final class ReadAccess: Sendable {
     /// Whether a user may read a node now.
     /// - Parameter user: nil: nobody in particular.
     package func mayRead(_ path: NodePath, user: User?, app: AppID) async throws(StoreFault) -> Bool {
-        let rules = try await access(of: app).rules
+        try await mayRead(path, user, app, try await access(of: app).rules)
+    }
+
+    /// The right of a user to subscribe to a node.
+    package struct SubscriptionPermit: Sendable {
+        /// The claims of the user that the app's rules name, as JSON: what the subscription keeps. nil: there is no user.
+        package let claims: [UInt8]?
+        /// The revision of the rules that gave the right.
+        package let rulesRevision: Int64?
+    }
+
+    /// Returns the user's right to subscribe to a node; nil: the rules do not let the user read it.
+    package func permit(
+        toSubscribe path: NodePath, user: User?, app: AppID
+    ) async throws(StoreFault) -> SubscriptionPermit? {
+        let access = try await access(of: app)
+        guard try await mayRead(path, user, app, access.rules) else { return nil }
+        return SubscriptionPermit(
+            claims: user.map { Self.claims(of: $0, named: access.rules.claims) }, rulesRevision: access.rulesRevision)
+    }
+
+    private func mayRead(
+        _ path: NodePath, _ user: User?, _ app: AppID, _ rules: ReadRules
+    ) async throws(StoreFault) -> Bool {
         let (keys, now) = (path.keys, clock())
         let lookups = rules.lookups(at: keys, auth: user?.claims, now: now)
         // Claims may be any text. At a path that can't be in a tree there is nothing.
@@ -79,11 +103,9 @@ package final class ReadAccess: Sendable {
         }
     }
 
-    /// The claims of a user that the app's rules name, as JSON: what a subscription keeps.
-    package func claimsKept(of user: User, app: AppID) async throws(StoreFault) -> [UInt8] {
-        let named = try await access(of: app).rules.claims
+    private static func claims(of user: User, named names: NamedClaims) -> [UInt8] {
         guard let claims = user.claims.object else { return user.claims.bytes }
-        let kept = claims.members.filter { $0.name == "sub" || named.contains($0.name) }
+        let kept = claims.members.filter { $0.name == "sub" || names.contains($0.name) }
         return JSONValue.object(JSONObject(kept)).bytes
     }
 
@@ -131,7 +153,8 @@ package final class ReadAccess: Sendable {
             let keys = isSame ? former?.keys : nil
             result = .success(
                 AppAccess(
-                    rules: stored.rules, keys: keys ?? stored.keys.compactMap { open($0, app) },
+                    rules: stored.rules, rulesRevision: stored.rulesRevision,
+                    keys: keys ?? stored.keys.compactMap { open($0, app) },
                     storedKeys: stored.keys, until: until))
         } catch { result = .failure(error) }
         cache.withLock { cache in
