@@ -1,4 +1,6 @@
+import Encodings
 import JSON
+import Signing
 import TestSupport
 import Testing
 
@@ -36,6 +38,54 @@ extension Journeys {
                     try await world.database { try await $0.number("SELECT count(*) FROM due_watches") == 0 }
                 }
                 #expect(try await world.google.messages(to: Self.token).count == 2)
+                try await gateway.stopGently()
+            }
+        }
+
+        /// A token of a user, signed with HS256.
+        private static func userToken(_ claims: String, _ secret: [UInt8]) throws -> String {
+            let parts = [#"{"alg":"HS256"}"#, claims].map { Base64.urlEncode(Array($0.utf8)) }
+            let signed = parts[0] + [UInt8(ascii: ".")] + parts[1]
+            let signature = Base64.urlEncode(try HS256Key(secret: secret).sign(signed))
+            return String(decoding: signed + [UInt8(ascii: ".")] + signature, as: UTF8.self)
+        }
+
+        @Test("end with a notice when the device gets another user, who sees no value of the first")
+        func nextUser() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.enableWakeUp(gateway)
+                let secret = Array("a secret of more than thirty-two bytes".utf8)
+                let key = String(decoding: Base64.urlEncode(secret), as: UTF8.self)
+                try await gateway.api.expect(
+                    201, "POST", "/v1/apps/garden/user-keys",
+                    #"{"kid": "main", "algorithm": "HS256", "key": "\#(key)"}"#)
+                try await gateway.api.expect(
+                    204, "PUT", "/v1/apps/garden/rules",
+                    #"{"rules": {"users": {"$uid": {".read": "auth.sub == $uid"}}}}"#)
+                try await gateway.api.expect(
+                    201, "PUT", "/v1/apps/garden/devices/phone",
+                    #"{"provider": "fcm", "token": "\#(Self.token)", "user": "ann"}"#)
+                func subscribe(_ user: String) async throws {
+                    let token = try Self.userToken(#"{"sub": "\#(user)"}"#, secret)
+                    let path = "/base/garden/.wakeup/users/\(user)?id=\(Self.token)&mode=value&token=\(token)"
+                    try await gateway.api.expect(204, "PUT", path, isAnonymous: true)
+                }
+                func write(_ user: String, _ value: Int) async throws {
+                    try await gateway.api.expect(204, "PUT", "/base/garden/users/\(user).json", "\(value)")
+                }
+                try await subscribe("ann")
+                try await write("ann", 1)
+                #expect(try await world.google.wakeUps(of: Self.token, count: 1)[0]["d"] == "1")
+                try await gateway.api.expect(200, "PATCH", "/v1/apps/garden/devices/phone", #"{"user": "bob"}"#)
+                try await write("ann", 2)
+                let notice = try await world.google.wakeUps(of: Self.token, count: 2)[1]
+                #expect(notice == ["t": "revoke", "r": "permission_denied", "app": "garden", "sp": "/users/ann"])
+                try await subscribe("bob")
+                try await write("ann", 3)
+                try await write("bob", 4)
+                let last = try await world.google.wakeUps(of: Self.token, count: 3)
+                #expect(last.count == 3 && last[2]["d"] == "4")
                 try await gateway.stopGently()
             }
         }
