@@ -115,6 +115,17 @@ CREATE TABLE idle_subscribers (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
 CREATE INDEX idle_subscribers_since ON idle_subscribers (since, registration_id);
 
+-- Registrations that only subscriptions had made, and whose tokens have taken no push since then. blamed_at is the first
+-- answer that blamed the token: the second one retires it.
+CREATE TABLE unproven_subscribers (
+    registration_id bigint PRIMARY KEY,
+    app_id          bigint      NOT NULL,
+    since           timestamptz NOT NULL,
+    blamed_at       timestamptz
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
+CREATE INDEX unproven_subscribers_of_apps ON unproven_subscribers (app_id, since, registration_id);
+
 CREATE FUNCTION subscriptions_deleted() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
@@ -141,6 +152,7 @@ CREATE FUNCTION registrations_unsubscribed() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
     DELETE FROM subscriptions WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    DELETE FROM unproven_subscribers WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
     RETURN NULL;
 END $$;
 CREATE TRIGGER registrations_unsubscribed AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted

@@ -87,6 +87,8 @@ package struct LeasedMember: Equatable, Sendable {
     /// Answers about the member count in its route's sample of suspicions (P5). Not those about a registration that
     /// only subscriptions made: anybody can make one, with any token.
     package let isSampled: Bool
+    /// The token never took a push, and only subscriptions named it. A 200 proves it.
+    package let isUnproven: Bool
     /// Into `LeasedParcel.locales`. 0 bytes: no locale is known, or the message needs none.
     package let localeStart: Int32
     package let localeCount: Int32
@@ -94,11 +96,11 @@ package struct LeasedMember: Equatable, Sendable {
     package init(
         index: Int32, registration: RegistrationID, status: MemberStatus, generation: TokenGeneration, badge: Int32,
         tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeInSibling: Bool = false, isSampled: Bool = true,
-        localeStart: Int32 = 0, localeCount: Int32 = 0
+        isUnproven: Bool = false, localeStart: Int32 = 0, localeCount: Int32 = 0
     ) {
         (self.index, self.registration, self.status, self.generation) = (index, registration, status, generation)
         (self.badge, self.tokenStart, self.tokenCount, self.isSuspected) = (badge, tokenStart, tokenCount, isSuspected)
-        (self.mayBeInSibling, self.isSampled) = (mayBeInSibling, isSampled)
+        (self.mayBeInSibling, self.isSampled, self.isUnproven) = (mayBeInSibling, isSampled, isUnproven)
         (self.localeStart, self.localeCount) = (localeStart, localeCount)
     }
 }
@@ -266,12 +268,15 @@ package struct GuardedVerdict: Equatable, Sendable {
     package let route: RouteID
     package let verdict: TokenVerdict
     package let asOf: WallInstant
+    /// The provider blames the token itself. Not so if it may be of another project, topic or environment, because then
+    /// the fault may be ours.
+    package let isBlame: Bool
     package init(
         registration: RegistrationID, generation: TokenGeneration, route: RouteID, verdict: TokenVerdict,
-        asOf: WallInstant
+        asOf: WallInstant, isBlame: Bool = false
     ) {
         (self.registration, self.generation, self.route, self.verdict) = (registration, generation, route, verdict)
-        self.asOf = asOf
+        (self.asOf, self.isBlame) = (asOf, isBlame)
     }
 }
 

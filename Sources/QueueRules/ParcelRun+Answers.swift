@@ -8,7 +8,7 @@ extension ParcelRun {
         if parcel.members[position].isSampled { sample.answered += 1 }
         if parcel.origin != nil {
             judge(position, .found(on: parcel.route), asOf: parcel.leasedAt)
-        } else if parcel.members[position].isSuspected {
+        } else if parcel.members[position].isSuspected || parcel.members[position].isUnproven {
             judge(position, .cleared, asOf: parcel.leasedAt)
         }
         end(position, TerminalStatus(.accepted), isTried: true)
@@ -51,14 +51,18 @@ extension ParcelRun {
     private mutating func recordRejection(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) {
         if let origin = parcel.origin, rejection.fault.isAboutToken { return recordRefusedInBoth(origin, position) }
         if rejection.fault == .tokenUnknownHere, triesSibling(rejection, position, now) { return }
-        note(position, isSuspicion: rejection.fault == .tokenSuspect || rejection.fault == .tokenUnknownHere)
+        note(position, isSuspicion: rejection.fault.isSuspicion)
         switch rejection.fault {
         case .tokenUnregistered:
             let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
             judge(position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
             end(position, TerminalStatus(.unregistered, rejection.reason), isTried: true)
-        case .tokenSuspect, .tokenUnknownHere:
-            judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
+        case .tokenSuspect, .tokenElsewhere, .tokenUnknownHere:
+            // A token that was not tried in the sibling environment may be registered in the wrong one.
+            let isBlame =
+                rejection.fault == .tokenUnknownHere
+                ? !parcel.members[position].mayBeInSibling : rejection.fault == .tokenSuspect
+            judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt, isBlame: isBlame)
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .message:
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
@@ -239,12 +243,13 @@ extension ParcelRun {
         settledBits[index >> 3] |= 1 << UInt8(index & 7)
     }
 
-    mutating func judge(_ position: Int, _ verdict: TokenVerdict, asOf: WallInstant) {
+    mutating func judge(_ position: Int, _ verdict: TokenVerdict, asOf: WallInstant, isBlame: Bool = false) {
         let member = parcel.members[position]
         verdicts.append(
             GuardedVerdict(
                 registration: member.registration, generation: member.generation,
-                route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf))
+                route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf,
+                isBlame: isBlame))
     }
 
     package mutating func takeAlarms() -> [ParcelAlarm] {

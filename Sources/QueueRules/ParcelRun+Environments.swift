@@ -51,7 +51,8 @@ extension ParcelRun {
         _ origin: OriginRejection, _ verdict: TokenVerdict, _ position: Int, isTried: Bool
     ) {
         note(position, isSuspicion: true)
-        judge(position, verdict, asOf: origin.asOf)
+        let isBlame = if case .suspectedInBoth = verdict { true } else { false }
+        judge(position, verdict, asOf: origin.asOf, isBlame: isBlame)
         end(position, TerminalStatus(.rejected, origin.reason), isTried: isTried)
     }
 }
@@ -59,8 +60,11 @@ extension ParcelRun {
 extension RejectionFault {
     var isAboutToken: Bool {
         switch self {
-        case .tokenUnregistered, .tokenSuspect, .tokenUnknownHere: true
+        case .tokenUnregistered, .tokenSuspect, .tokenElsewhere, .tokenUnknownHere: true
         case .message, .credential, .ours: false
         }
     }
+
+    /// Whether it makes the token suspected, where no other environment is left to try.
+    var isSuspicion: Bool { isAboutToken && self != .tokenUnregistered }
 }

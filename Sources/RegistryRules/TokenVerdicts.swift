@@ -9,6 +9,9 @@ extension TokenLifecycle {
     /// provider's own in a 410, else the lease's (P5). A suspicion of a suspected token changes nothing, and is kept.
     /// It repeats the pending suspicion, or opens the next window.
     ///
+    /// The second blame retires a token that only subscriptions named and that never took a push. Anybody can name one,
+    /// so no answer about it is in a sample that could confirm its suspicion.
+    ///
     /// A found token also moves its registration, to a new generation, because an answer from the old route must not
     /// judge it on the new one. That generation counts as compared, as does one that is suspected in both environments.
     package static func judge(_ verdict: GuardedVerdict, status: TokenStatus) -> RegistrationState? {
@@ -17,9 +20,10 @@ extension TokenLifecycle {
         case .unregistered(let since, _):
             return status.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
         case .suspected, .suspectedInBoth:
-            return status.registeredAt <= verdict.asOf ? .suspected : nil
+            guard status.registeredAt <= verdict.asOf else { return nil }
+            return status.unproven?.isBlamed(before: verdict) == true ? .retired : .suspected
         case .cleared:
-            return status.state == .suspected ? .active : nil
+            return status.state == .suspected || status.unproven != nil ? .active : nil
         case .found:
             return .active
         }
@@ -31,8 +35,33 @@ package struct TokenStatus: Equatable, Sendable {
     package let state: RegistrationState
     package let generation: TokenGeneration
     package let registeredAt: WallInstant
-    package init(state: RegistrationState, generation: TokenGeneration, registeredAt: WallInstant) {
+    /// nil: a backend registered the token, or it took a push.
+    package let unproven: UnprovenToken?
+
+    package init(
+        state: RegistrationState, generation: TokenGeneration, registeredAt: WallInstant, unproven: UnprovenToken? = nil
+    ) {
         (self.state, self.generation, self.registeredAt) = (state, generation, registeredAt)
+        self.unproven = unproven
+    }
+}
+
+/// A token that only subscriptions named, and that never took a push.
+package struct UnprovenToken: Equatable, Sendable {
+    /// The time of its first blame; nil: none yet.
+    package let blamedAt: WallInstant?
+    /// The answers about the route's other tokens look like a mistake of ours (`SuspicionRule.isBatch`). Meanwhile no
+    /// blame counts.
+    package let isGuarded: Bool
+
+    package init(blamedAt: WallInstant?, isGuarded: Bool) { (self.blamedAt, self.isGuarded) = (blamedAt, isGuarded) }
+
+    package func counts(_ verdict: GuardedVerdict) -> Bool { verdict.isBlame && !isGuarded }
+
+    /// Whether the verdict is the second blame. The push must have been leased after the first one: pushes that were
+    /// under way together, and a verdict that is written twice, are one.
+    package func isBlamed(before verdict: GuardedVerdict) -> Bool {
+        counts(verdict) && blamedAt.map { $0 < verdict.asOf } ?? false
     }
 }
 

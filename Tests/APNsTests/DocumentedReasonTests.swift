@@ -38,7 +38,7 @@ private struct ReasonCase: CustomTestStringConvertible {
         ReasonCase(400, "BadMessageId", .rejected(.ours), alarm: .ourRequest),
         ReasonCase(400, "BadPriority", .rejected(.message)),
         ReasonCase(400, "BadTopic", .rejected(.message), alarm: .credential),
-        ReasonCase(400, "DeviceTokenNotForTopic", .rejected(.tokenSuspect)),
+        ReasonCase(400, "DeviceTokenNotForTopic", .rejected(.tokenElsewhere)),
         ReasonCase(400, "DuplicateHeaders", .rejected(.ours), alarm: .ourRequest),
         ReasonCase(400, "IdleTimeout", .deferred(.providerBusy, seconds: nil), .close),
         ReasonCase(400, "InvalidPushType", .rejected(.message)),
@@ -112,7 +112,7 @@ struct DocumentedReasonTests {
             ReasonCase.all.filter { $0.meaning == .rejected(fault) }.map(\.reason)
         }
         #expect(reasons(.tokenUnregistered) == ["Unregistered", "ExpiredToken"])
-        #expect(reasons(.tokenSuspect) == ["DeviceTokenNotForTopic"])
+        #expect(reasons(.tokenElsewhere) == ["DeviceTokenNotForTopic"])
         #expect(reasons(.tokenUnknownHere) == ["BadDeviceToken"])
         #expect(reasons(.credential) == [])
     }

@@ -81,7 +81,7 @@ struct ResponseTests {
     static let documented: [Row] = [
         // With an FcmError detail.
         .refused(404, "NOT_FOUND", "UNREGISTERED", .tokenUnregistered),
-        .refused(403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH", .tokenSuspect),
+        .refused(403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH", .tokenElsewhere),
         .refused(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", .tokenSuspect, text: badTokenText),
         .refused(
             400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", .tokenSuspect, details: [violation("message.token")]),

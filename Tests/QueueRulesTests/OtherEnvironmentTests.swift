@@ -80,7 +80,7 @@ struct UnknownTokenTests {
     @Test(
         "changes environment for no other rejection, deferral or failure",
         arguments: [
-            ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"),
+            ParcelRunSamples.rejection(.tokenElsewhere, "DeviceTokenNotForTopic"),
             ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered"),
             ParcelRunSamples.rejection(.message, "PayloadTooLarge"), ParcelRunSamples.rejection(.ours, "BadPath"),
             ParcelRunSamples.rejection(.credential, "Forbidden"), .deferred(after: nil, .providerBusy),
@@ -112,7 +112,7 @@ struct CrossEnvironmentParcelTests {
     @Test(
         "ends rejected tokens with the origin's reason, and marks them as suspected in both",
         arguments: [
-            unknownHere, ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"),
+            unknownHere, ParcelRunSamples.rejection(.tokenElsewhere, "DeviceTokenNotForTopic"),
             ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered", since: ParcelRunSamples.leasedAt),
         ])
     func refusedInBoth(outcome: Outcome) {
@@ -120,6 +120,7 @@ struct CrossEnvironmentParcelTests {
         run.record(outcome, for: 0)
         let pending = run.takeSettlement()
         #expect(pending?.verdicts.map(\.verdict) == [.suspectedInBoth(reason: "BadDeviceToken")])
+        #expect(pending?.verdicts.map(\.isBlame) == [true], "both answers are one blame")
         #expect(pending?.verdicts.map(\.route) == [origin])
         #expect(
             pending?.settlement.history == [

@@ -14,7 +14,7 @@ enum ParcelRunSamples {
         settles: Int32 = 0, attempt: Int16 = 0, lapses: Int16 = 0, retrySpent: Duration = .zero,
         answerLost: Bool = false, expiresAfter: Duration = .seconds(86_400), suspected: [Int] = [],
         settledBefore: Int = 0, route: RouteID = route, app: AppID = AppID(1), origin: OriginRejection? = nil,
-        otherEnvironment: RouteID? = nil, compared: [Int] = [], unsampled: [Int] = [],
+        otherEnvironment: RouteID? = nil, compared: [Int] = [], unsampled: [Int] = [], unproven: [Int] = [],
         ratePerSecond: Int32? = nil, urgency: MessageUrgency = .bulk
     ) -> LeasedParcel {
         let members = statuses.enumerated().map { place, status in
@@ -22,7 +22,7 @@ enum ParcelRunSamples {
                 index: Int32(settledBefore + place), registration: RegistrationID(Int64(101 + place)),
                 status: status, generation: TokenGeneration(3), badge: 5, tokenStart: Int32(place * 4),
                 tokenCount: 4, isSuspected: suspected.contains(place), mayBeInSibling: !compared.contains(place),
-                isSampled: !unsampled.contains(place))
+                isSampled: !unsampled.contains(place), isUnproven: unproven.contains(place))
         }
         var bits = [UInt8](repeating: 0, count: settledBefore == 0 ? 0 : (settledBefore + statuses.count + 7) / 8)
         for index in 0..<settledBefore { bits[index >> 3] |= 1 << UInt8(index & 7) }

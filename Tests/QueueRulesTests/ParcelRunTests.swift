@@ -101,7 +101,7 @@ struct ParcelRunVerdictTests {
     @Test("marks a bad token as suspected, and counts it in its route's sample")
     func suspected() {
         var run = ParcelRunSamples.run()
-        run.record(ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"), for: 0)
+        run.record(ParcelRunSamples.rejection(.tokenElsewhere, "DeviceTokenNotForTopic"), for: 0)
         run.recordAccepted(1)
         let pending = run.takeSettlement()
         #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "DeviceTokenNotForTopic")])
@@ -117,6 +117,26 @@ struct ParcelRunVerdictTests {
         let pending = run.takeSettlement()
         #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "INVALID_ARGUMENT"), .cleared])
         #expect(pending?.settlement.sample == AnswerSample(answered: 1))
+    }
+
+    @Test("blames a token that is wrong in itself, and none that may be of another project or environment")
+    func blames() {
+        var run = ParcelRunSamples.run(
+            ParcelRunSamples.parcel([.present, .present, .present, .present], compared: [2]))
+        run.record(ParcelRunSamples.rejection(.tokenSuspect, "INVALID_ARGUMENT"), for: 0)
+        run.record(ParcelRunSamples.rejection(.tokenElsewhere, "SENDER_ID_MISMATCH"), for: 1)
+        run.record(ParcelRunSamples.rejection(.tokenUnknownHere, "BadDeviceToken"), for: 2)
+        run.record(ParcelRunSamples.rejection(.tokenUnknownHere, "BadDeviceToken"), for: 3)
+        #expect(run.takeSettlement()?.verdicts.map(\.isBlame) == [true, false, true, false])
+    }
+
+    @Test("proves an unproven token by a 200")
+    func proves() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel(unsampled: [0, 1], unproven: [1]))
+        for position in 0..<3 { run.recordAccepted(position) }
+        let pending = run.takeSettlement()
+        #expect(pending?.verdicts.map(\.verdict) == [.cleared])
+        #expect(pending?.verdicts.map(\.registration) == [RegistrationID(102)])
     }
 
     @Test("clears a suspicion after a 200")

@@ -225,14 +225,33 @@ struct FoundTokenTests {
 struct VerdictRuleTests {
     private func judge(
         _ verdict: TokenVerdict, state: RegistrationState = .active, generation: Int32 = 4, asOf: WallInstant = dawn,
-        registeredAt: WallInstant = dawn
+        registeredAt: WallInstant = dawn, isBlame: Bool = false, unproven: UnprovenToken? = nil
     ) -> RegistrationState? {
         TokenLifecycle.judge(
             GuardedVerdict(
                 registration: RegistrationID(1), generation: TokenGeneration(generation), route: origin,
-                verdict: verdict,
-                asOf: asOf),
-            status: TokenStatus(state: state, generation: TokenGeneration(4), registeredAt: registeredAt))
+                verdict: verdict, asOf: asOf, isBlame: isBlame),
+            status: TokenStatus(
+                state: state, generation: TokenGeneration(4), registeredAt: registeredAt, unproven: unproven))
+    }
+
+    @Test("retires an unproven token as its second blame, unless the push was under way at the first one")
+    func secondBlame() {
+        func blame(_ blamedAt: WallInstant?, isGuarded: Bool = false, isBlame: Bool = true) -> RegistrationState? {
+            judge(
+                .suspected(reason: "INVALID_ARGUMENT"), state: blamedAt == nil ? .active : .suspected,
+                asOf: dawn + .seconds(10), isBlame: isBlame,
+                unproven: UnprovenToken(blamedAt: blamedAt, isGuarded: isGuarded))
+        }
+        #expect(blame(nil) == .suspected)
+        #expect(blame(dawn + .seconds(9)) == .retired)
+        #expect(blame(dawn + .seconds(10)) == .suspected)
+        #expect(blame(dawn + .seconds(9), isGuarded: true) == .suspected)
+        #expect(blame(dawn + .seconds(9), isBlame: false) == .suspected)
+        #expect(
+            judge(.suspected(reason: "INVALID_ARGUMENT"), state: .suspected, isBlame: true) == .suspected,
+            "a backend registered it, or it took a push")
+        #expect(judge(.cleared, unproven: UnprovenToken(blamedAt: nil, isGuarded: false)) == .active)
     }
 
     @Test("applies to registrations up to the provider's time, if the provider gives one")

@@ -107,7 +107,7 @@ extension ConformanceRun {
             .deferred(after: .seconds(5), .providerBusy), .deferred(after: nil, .laneBlocked),
             .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered", invalidSince: since)),
             .rejected(Rejection(fault: .tokenUnregistered, reason: "ExpiredToken")),
-            .rejected(Rejection(fault: .tokenSuspect, reason: "DeviceTokenNotForTopic")),
+            .rejected(Rejection(fault: .tokenElsewhere, reason: "DeviceTokenNotForTopic")),
             .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken")),
             .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken")),
             .rejected(Rejection(fault: .message, reason: "PayloadTooLarge")),
@@ -162,7 +162,8 @@ extension ConformanceRun {
             verdicts.append(
                 GuardedVerdict(
                     registration: row.id, generation: TokenGeneration(generation), route: row.stored.route,
-                    verdict: verdict, asOf: asOf))
+                    verdict: verdict, asOf: asOf,
+                    isBlame: random.happens(perMille: 700)))
         }
         pushHistory.append("judge \(verdicts.count)")
         return try await applyVerdicts(verdicts)

@@ -17,8 +17,10 @@ enum StateText {
                     generation, installation, encode(token, 'hex'), coalesce(user_id, '-'),
                     coalesce(nullif(array_to_string(tags, ','), ''), '-'), badge, \(micros("registered_at")),
                     \(micros("as_of")), (environments_compared IS NOT DISTINCT FROM generation)::int,
-                    coalesce(CASE WHEN environments_compared = generation THEN mistaken_route_id END, -1))
+                    coalesce(CASE WHEN environments_compared = generation THEN mistaken_route_id END, -1),
+                    (unproven IS NOT NULL)::int, \(micros("blamed_at")))
                 FROM registrations JOIN registration_pulse ON registration_id = id
+                    LEFT JOIN (SELECT registration_id AS unproven, blamed_at FROM unproven_subscribers) u ON unproven = id
                 UNION ALL
                 SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, push_type, state, priority, kind,
                     badge_change, badge_value, horizon, \(micros("accepted_at")), \(micros("expires_at")),
@@ -229,6 +231,7 @@ extension RegistrationRow {
             stored.profile[.user] ?? "-",
             stored.profile.tags.isEmpty ? "-" : stored.profile.tags.joined(separator: ","), badge,
             registeredAt.microseconds, asOf.cell, mayBeInSibling ? 0 : 1, stored.mistakenRoute?.value ?? -1,
+            isUnproven ? 1 : 0, (isUnproven ? blamedAt : nil).cell,
         ]
     }
 }

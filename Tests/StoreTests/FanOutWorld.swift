@@ -5,6 +5,7 @@ import Model
 import Postgres
 import QueueRules
 import Reactor
+import RegistryRules
 import Signing
 import Store
 import Synchronization
@@ -179,6 +180,26 @@ struct FanOutWorld {
         while let parcel = try await world.lease(at: now) {
             let settled = await world.stores.parcels.settle([parcel.settlingAll(as: status)], now: now)
             #expect(try settled[0].get() == .settled)
+        }
+    }
+
+    /// Lets the provider answer all pushes that wait, and judges their tokens.
+    func answer(_ outcome: Outcome) async throws {
+        let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 50)
+        let now = clock.next()
+        var parcels: [LeasedParcel] = []
+        while let parcel = try await world.lease(at: now) { parcels.append(parcel) }
+        for parcel in parcels {
+            let leasedAt = MonotonicInstant(nanoseconds: 0)
+            var run = ParcelRun(parcel: parcel, leasedAt: leasedAt, policy: RetryPolicy(), isRepeatable: true)
+            for position in parcel.members.indices where parcel.members[position].status == .present {
+                run.record(outcome, for: position, now: leasedAt)
+            }
+            let settlement = run.takeSettlement()
+            let pending = try #require(settlement)
+            _ = try await world.stores.parcels.applyVerdicts(pending.verdicts, under: rule, now: now)
+            let replies = await world.stores.parcels.settle([pending.settlement], now: now)
+            #expect(try replies[0].get() == .settled)
         }
     }
 

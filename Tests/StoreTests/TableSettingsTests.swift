@@ -40,7 +40,7 @@ struct TableSettingsTests {
         "message_providers": .account, "message_provider_reasons": .account, "message_paces": .account,
         "message_contents": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
         "route_minutes": .swept, "push_history_other": .swept, "user_days": .swept,
-        "idle_subscribers": .swept,
+        "idle_subscribers": .swept, "unproven_subscribers": .swept,
     ]
     /// The prefix of partition names.
     private static let days = "push_history_d"

@@ -26,6 +26,7 @@ struct WakeUpPlanTests {
         JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n FROM registrations) AS r USING (n) ON CONFLICT DO NOTHING;
         INSERT INTO ended_subscriptions (app_id, slug, watch_id, path, registration_id)
         SELECT 1, 'a', id, path, id FROM watches;
+        INSERT INTO unproven_subscribers SELECT id, 1, '2100-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO idle_subscribers SELECT id, '2100-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO subscription_progress SELECT id, 0 FROM subscriptions ON CONFLICT DO NOTHING;
         INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
@@ -38,7 +39,7 @@ struct WakeUpPlanTests {
 
     private static let large = [
         "nodes", "watches", "watch_changes", "due_watches", "subscriptions", "subscription_progress", "registrations",
-        "idle_subscribers", "ended_subscriptions",
+        "idle_subscribers", "ended_subscriptions", "unproven_subscribers",
         "messages", "parcels", "push_history_other", "message_contents",
     ]
 

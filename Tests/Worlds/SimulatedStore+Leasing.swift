@@ -181,7 +181,7 @@ extension SimulatedStore {
                     tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
                     isSuspected: row?.stored.state == .suspected,
                     mayBeInSibling: row.map { other == nil || $0.mayBeInSibling } ?? false,
-                    isSampled: row?.stored.kind != .wakeUp))
+                    isSampled: row?.stored.kind != .wakeUp, isUnproven: row?.isUnproven ?? false))
             tokens += token
         }
         return LeasedParcel(

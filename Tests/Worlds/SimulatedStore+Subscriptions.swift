@@ -89,6 +89,7 @@ extension SimulatedStore {
         if let known {
             registrations[known].stored.state = .active
             registrations[known].registeredAt = now
+            (registrations[known].isUnproven, registrations[known].blamedAt) = (true, nil)
             registrations[known].stored.beginGeneration(
                 TokenGeneration(registrations[known].stored.generation.value + 1))
             awaken(registrations[known].id, now: now)
@@ -102,6 +103,7 @@ extension SimulatedStore {
                     route: route, provider: .fcm, token: reading.token, state: .active,
                     generation: TokenGeneration(1), profile: RegistrationProfile(), asOf: nil),
                 badge: 0, registeredAt: now, createdAt: now))
+        registrations[registrations.count - 1].isUnproven = true
         return RegistrationID(lastRegistration)
     }
 

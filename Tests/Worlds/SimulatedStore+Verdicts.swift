@@ -26,9 +26,16 @@ extension SimulatedStore {
         let verdicts = SimulatedStore.eachOnce(verdicts)
         report.suspectRoutes = count(verdicts, rule, now)
         for verdict in verdicts.map({ report.suspectRoutes.contains($0.route) ? $0.staying : $0 }) {
-            guard let place = placeOfRegistration(verdict.registration),
-                let state = TokenLifecycle.judge(verdict, status: registrations[place].status)
-            else { continue }
+            guard let place = placeOfRegistration(verdict.registration) else { continue }
+            let status = registrations[place].status(
+                isGuarded: isGuarded(registrations[place].stored.route, rule, now))
+            guard let state = TokenLifecycle.judge(verdict, status: status) else { continue }
+            if state == .active { registrations[place].isUnproven = false }
+            if state == .suspected, registrations[place].blamedAt == nil, status.unproven?.counts(verdict) == true {
+                registrations[place].blamedAt = now
+            }
+            // The first push of a token that nobody suspected changes nothing else.
+            if status.state == .active, verdict.verdict == .cleared { continue }
             apply(state, verdict, place, &report, now)
         }
         return report
@@ -54,7 +61,9 @@ extension SimulatedStore {
         let row = registrations[place]
         registrations[place].stored.state = state
         switch (state, verdict.verdict) {
-        case (.retired, .unregistered(_, let reason)):
+        case (.retired, .suspected(let reason)), (.retired, .suspectedInBoth(let reason)),
+            (.retired, .unregistered(_, let reason)):
+            if case .suspectedInBoth = verdict.verdict { registrations[place].noteCompared() }
             report.retired += 1
             forgetSuspicion(row.id)
             publish(.retired, reason, of: row, now)
@@ -105,6 +114,14 @@ extension SimulatedStore {
             minutes[minute].found += 1
         }
         return Set(found.map(\.route)).sorted().filter { !rule.letsMove(findings(on: $0, rule, now)) }
+    }
+
+    /// Whether the route's latest answers look like a mistake of ours.
+    private func isGuarded(_ route: RouteID, _ rule: SuspicionRule, _ now: WallInstant) -> Bool {
+        let own = minutes.filter { $0.route == route && $0.minute >= (now + (.zero - rule.window)).minute }
+        return rule.isBatch(
+            AnswerSample(
+                answered: own.reduce(0) { $0 + $1.answered }, suspected: own.reduce(0) { $0 + $1.suspected }))
     }
 
     private func findings(on route: RouteID, _ rule: SuspicionRule, _ now: WallInstant) -> RouteFindings {

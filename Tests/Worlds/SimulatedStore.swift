@@ -102,6 +102,10 @@ package struct RegistrationRow: Equatable, Sendable {
     package var environmentsCompared: TokenGeneration?
     /// The part of the badge that messages added since it was set.
     package var raised: Int32 = 0
+    /// Only subscriptions named the token, and it never took a push.
+    package var isUnproven = false
+    /// The first answer that blamed the unproven token.
+    package var blamedAt: WallInstant?
 
     /// The row with which a new registration is compared.
     package var storedRow: StoredRegistration {
@@ -110,8 +114,10 @@ package struct RegistrationRow: Equatable, Sendable {
         return row
     }
     package var isLive: Bool { stored.state != .retired }
-    package var status: TokenStatus {
-        TokenStatus(state: stored.state, generation: stored.generation, registeredAt: registeredAt)
+    package func status(isGuarded: Bool) -> TokenStatus {
+        TokenStatus(
+            state: stored.state, generation: stored.generation, registeredAt: registeredAt,
+            unproven: isUnproven ? UnprovenToken(blamedAt: blamedAt, isGuarded: isGuarded) : nil)
     }
 }
 

@@ -35,8 +35,10 @@ package struct Rejection: Equatable, Sendable {
 package enum RejectionFault: Equatable, Sendable {
     /// The token is dead for this topic (410). It is retired at once, unless registered again since.
     case tokenUnregistered
-    /// The token looks wrong here (malformed, other topic, other project). It is suspected, to be confirmed later.
+    /// The token looks wrong (malformed, or said to be dead in an unusual form). It is suspected, to be confirmed later.
     case tokenSuspect
+    /// The token is of another project or topic, or our credential is. It is suspected, and not blamed.
+    case tokenElsewhere
     /// The provider doesn't know the token in this environment: malformed, or of the other environment. It is tried
     /// there once if the app sends there too; otherwise it is suspected.
     case tokenUnknownHere

@@ -13,7 +13,8 @@ struct APNsReasonRow: Equatable, Sendable {
 
 /// The one table of APNs' answers. Source: "Handling notification responses from APNs", and what operators saw.
 ///
-/// Only the rows of `tokenUnregistered`, `tokenSuspect` and `tokenUnknownHere` are verdicts about a token (P5).
+/// Only the rows of `tokenUnregistered`, `tokenSuspect`, `tokenElsewhere` and `tokenUnknownHere` are verdicts about a
+/// token (P5).
 enum APNsRejections {
     /// Apple suggests 15 minutes after a 5xx; libraries wait 10 s. We begin there, and the retry policy doubles up to
     /// Apple's 15 minutes: a short fault of theirs should not outlast a one-time password.
@@ -41,7 +42,7 @@ enum APNsRejections {
         // Suspicions about the token, without proof: malformed, or of the other environment, or of another app. A whole
         // batch of these is our own wrong setting, so they are confirmed before a token is retired.
         refused(400, "BadDeviceToken", .tokenUnknownHere),
-        refused(400, "DeviceTokenNotForTopic", .tokenSuspect),
+        refused(400, "DeviceTokenNotForTopic", .tokenElsewhere),
 
         // Verdicts about the token, as sure as they get; `timestamp` gives the time. Without one the token is dead as
         // of the lease. An unreadable one (no whole number of at most 15 digits, or null) only raises a suspicion. The

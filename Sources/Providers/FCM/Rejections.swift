@@ -32,7 +32,7 @@ struct FCMErrorRow: Equatable, Sendable {
 
 /// The one table of FCM's answers. Source: "FCM error codes" (v1), google.rpc.Code, and what operators saw.
 ///
-/// Only the rows of `tokenUnregistered` and `tokenSuspect` are verdicts about a token (P5).
+/// Only the rows of `tokenUnregistered`, `tokenSuspect` and `tokenElsewhere` are verdicts about a token (P5).
 enum FCMRejections {
     /// Google asks for 60 s after a 429 without Retry-After.
     static let quotaFloor: Duration = .seconds(60)
@@ -50,7 +50,7 @@ enum FCMRejections {
 
         // A suspicion about the token, without proof: it is of another project. A whole batch of these is our own wrong
         // credential, so they are confirmed before a token is retired.
-        refused("SENDER_ID_MISMATCH", .tokenSuspect),
+        refused("SENDER_ID_MISMATCH", .tokenElsewhere),
         // A malformed token, or a wrong field of the sender's: a payload's error must never cost devices.
         refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsSuspected),
         refused("INVALID_ARGUMENT", .message),

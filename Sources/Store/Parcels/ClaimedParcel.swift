@@ -181,7 +181,7 @@ struct ClaimedParcel: Sendable {
         let lives = try member.int64OrNil().map(RouteID.init)
         let state = try member.int16OrNil()
         let generation = TokenGeneration(try member.int32())
-        let isSampled = try member.boolOrNil() != true
+        let isUnproven = try member.boolOrNil()
         let user = hasUser ? try member.textBytesOrNil() : nil
         let status: MemberStatus
         // A member that was retired when the limits were checked was not counted. It may have been registered again
@@ -205,7 +205,7 @@ struct ClaimedParcel: Sendable {
             index: index, registration: RegistrationID(id), status: status, generation: generation, badge: badge,
             tokenStart: Int32(start), tokenCount: Int32(count),
             isSuspected: state == RegistrationState.suspected.rawValue, mayBeInSibling: comparedIn != generation.value,
-            isSampled: isSampled,
+            isSampled: isUnproven == nil, isUnproven: isUnproven == true,
             localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 

@@ -56,6 +56,7 @@ enum MemberSQL {
     /// The members' rows.
     ///
     /// A null stands for what most members have: the expected route, the state `active`, a backend that registered it.
+    /// Of the others, it is true if the token is unproven.
     /// A null costs neither side anything. Columns behind the token are not read: the way to them leads through all that
     /// a device registered.
     static func rows(users: Bool, locales: Bool) -> MemberStatement {
@@ -80,7 +81,9 @@ enum MemberSQL {
         let columns = [user, "token", locale].compactMap(\.self).joined(separator: ", ")
         return """
             SELECT id, nullif(route_id, :route), nullif(state, \(RegistrationState.active.sql)::smallint), generation,
-                nullif(kind = \(TokenKind.wakeUp.sql), false), \(columns)
+                CASE WHEN kind = \(TokenKind.wakeUp.sql) THEN coalesce((
+                    SELECT true FROM unproven_subscribers u WHERE u.registration_id = registrations.id LIMIT 1), false) END,
+                \(columns)
             FROM registrations WHERE \(isMember) ORDER BY id
             """
     }

@@ -52,26 +52,52 @@ enum VerdictSQL {
         )
         """
 
+    // Whether the latest answers about the registration's route look like a mistake of ours (`SuspicionRule.isBatch`).
+    private static let isGuarded = """
+        (SELECT sums.suspected > :share_max * greatest(sums.answered, :sample_min)
+                OR sums.suspected >= :whole_audience_min AND sums.suspected >= sums.answered
+            FROM (
+                SELECT coalesce(sum(m.suspected), 0)::float8 AS suspected, coalesce(sum(m.answered), 0)::float8 AS answered
+                FROM route_minutes m WHERE m.route_id = r.route_id
+                    AND m.minute >= date_trunc('minute', \(now) - :window_us * interval '1 microsecond')
+            ) AS sums)
+        """
+
     /// Applies verdicts; returns how many registrations became retired, suspected, active. The states are those that
     /// the verdicts lead to. A token that was not found has no route.
     ///
     /// The rules are those of `TokenLifecycle.judge`. A suspicion about a suspected token is added to the pending one,
-    /// or opens the next window if that was judged. A token that was found gets feedback under the generation that was
+    /// or opens the next window if that was judged. A token that took a push is proven, and so is one that was found. The
+    /// second blame retires one that is not. A token that was found gets feedback under the generation that was
     /// suspected: first its new state, then its environment.
     static let judge = Statement(
         "verdict_judge",
         """
-        WITH valid AS MATERIALIZED (
+        WITH known AS MATERIALIZED (
             SELECT r.id, r.route_id, r.generation, r.state AS before, input.state, input.reason, input.found_on,
-                input.compared
-            FROM unnest(:registrations, :generations, :states, :as_of, :reasons, :found_on, :compared)
-                AS input (id, generation, state, as_of, reason, found_on, compared)
+                input.compared, input.as_of, u.blamed_at,
+                CASE WHEN input.blames AND u.registration_id IS NOT NULL THEN NOT \(isGuarded) ELSE false END AS blames
+            FROM unnest(:registrations, :generations, :states, :as_of, :reasons, :found_on, :compared, :blames)
+                AS input (id, generation, state, as_of, reason, found_on, compared, blames)
             JOIN registrations r ON r.id = input.id
             JOIN registration_pulse p ON p.registration_id = r.id AND r.generation = input.generation
+            LEFT JOIN unproven_subscribers u ON u.registration_id = r.id
             WHERE CASE
                 WHEN input.found_on IS NOT NULL THEN r.state < \(retired)
                 WHEN input.state = \(active) THEN r.state = \(suspected)
+                    OR r.state = \(active) AND u.registration_id IS NOT NULL
                 ELSE r.state < \(retired) AND p.registered_at <= input.as_of END
+        ), valid AS MATERIALIZED (
+            SELECT id, route_id, generation, before, reason, found_on, compared, blames,
+                CASE WHEN blames AND blamed_at < as_of THEN \(retired) ELSE state END AS state
+            FROM known
+        ), blamed AS (
+            UPDATE unproven_subscribers u SET blamed_at = \(now)
+            FROM valid
+            WHERE u.registration_id = valid.id AND valid.blames AND valid.state = \(suspected) AND u.blamed_at IS NULL
+        ), proven AS (
+            DELETE FROM unproven_subscribers
+            WHERE registration_id = ANY (ARRAY(SELECT id FROM valid WHERE state = \(active)))
         ), judged AS (
             UPDATE registrations r SET state = valid.state, route_id = coalesce(valid.found_on, r.route_id),
                 generation = r.generation + (valid.found_on IS NOT NULL)::integer,

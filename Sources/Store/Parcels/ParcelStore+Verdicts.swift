@@ -38,7 +38,7 @@ extension ParcelStore {
     /// written for those that really changed.
     ///
     /// - Parameters:
-    ///   - rule: limits how many of a route's tokens may move to the other environment.
+    ///   - rule: limits how many of a route's tokens may move to the other environment, and guards the route.
     ///   - waitsBriefly: throws `.contended` if others hold one of its rows for long. It is for verdicts that other
     ///     work waits for.
     package func applyVerdicts(
@@ -54,7 +54,7 @@ extension ParcelStore {
         let statements = [
             Query(PlannerSQL.throughKeys),
             Query(VerdictSQL.lock) { $0.int64Array("registrations", verdicts.map(\.registration.value)) },
-            Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) },
+            Query(VerdictSQL.judge) { $0.verdicts(verdicts, under: rule, now: now) },
         ]
         let pool = pool
         return try await translating { () throws(PostgresError) in
@@ -160,7 +160,7 @@ extension Parameters {
         int64("pause_us", SuspicionRule.checkAgainAfter.wholeMicroseconds)
     }
 
-    mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
+    mutating func verdicts(_ verdicts: [GuardedVerdict], under rule: SuspicionRule, now: WallInstant?) {
         int64Array("registrations", verdicts.map(\.registration.value))
         int32Array("generations", verdicts.map(\.generation.value))
         int16Array("states", verdicts.map(\.verdict.target.rawValue))
@@ -168,6 +168,11 @@ extension Parameters {
         textArray("reasons", verdicts.map(\.verdict.reason))
         int64Array("found_on", verdicts.map { $0.verdict.foundOn?.value })
         boolArray("compared", verdicts.map(\.verdict.isCompared))
+        boolArray("blames", verdicts.map(\.isBlame))
         instant("now", now)
+        int64("window_us", rule.window.wholeMicroseconds)
+        double("sample_min", Double(rule.sampleMin))
+        double("share_max", rule.shareMax)
+        double("whole_audience_min", Double(SuspicionRule.wholeAudienceMin))
     }
 }

@@ -54,7 +54,7 @@ extension ParcelStore {
                     let judged = verdicts.map { verdict in
                         suspectRoutes.contains { $0.route == verdict.route } ? verdict.staying : verdict
                     }
-                    let judge = Query(VerdictSQL.judge) { $0.verdicts(judged, now: now) }
+                    let judge = Query(VerdictSQL.judge) { $0.verdicts(judged, under: rule, now: now) }
                     var report = try await transaction.runAndCommit([judge])[0].one(VerdictReport.init(_:))
                     report.suspectRoutes = suspectRoutes
                     return report

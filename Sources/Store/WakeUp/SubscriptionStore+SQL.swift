@@ -23,7 +23,7 @@ enum SubscriptionSQL {
         """)
 
     /// Makes a registration of a token that none holds, unless another session does so, or one exists that is retired.
-    /// It is idle until it has a subscription.
+    /// It is idle until it has a subscription, and unproven until it takes a push.
     static let addRegistration = Statement(
         "subscription_add_registration",
         """
@@ -34,12 +34,15 @@ enum SubscriptionSQL {
             ON CONFLICT DO NOTHING RETURNING id
         ), idle AS (
             INSERT INTO idle_subscribers (registration_id, since) SELECT id, \(now) FROM made
+        ), unproven AS (
+            INSERT INTO unproven_subscribers (registration_id, app_id, since) SELECT id, :app, \(now) FROM made
         )
         INSERT INTO registration_pulse (registration_id, registered_at)
         SELECT id, \(now) FROM made RETURNING registration_id
         """)
 
-    /// Revives the registration of a token that only subscriptions named, after a provider's verdict retired it.
+    /// Revives the registration of a token that only subscriptions named, after a provider's verdict retired it. It has
+    /// to take a push again.
     static let reviveRegistration = Statement(
         "subscription_revive_registration",
         """
@@ -48,6 +51,9 @@ enum SubscriptionSQL {
             WHERE app_id = :app AND installation = :installation AND kind = \(TokenKind.wakeUp.sql)
                 AND state = \(RegistrationState.retired.sql)
             RETURNING id
+        ), unproven AS (
+            INSERT INTO unproven_subscribers (registration_id, app_id, since) SELECT id, :app, \(now) FROM revived
+            ON CONFLICT (registration_id) DO UPDATE SET since = excluded.since, blamed_at = NULL
         )
         UPDATE registration_pulse p SET registered_at = \(now) FROM revived WHERE p.registration_id = revived.id
         RETURNING revived.id
