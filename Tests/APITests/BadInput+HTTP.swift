@@ -75,6 +75,22 @@ extension BadInput {
             "an expectation with a blank in it", "GET", "/v1/apps", headers: ["Expect: 1 00-continue"],
             .expectationFailed, message: "100-continue"),
         BadInput(
+            "a condition on a registration", "PUT", "/v1/apps/tower/devices/phone", GatewayWorld.registration(2),
+            headers: ["If-Match: \"old\""], .preconditionNotSupported, message: "If-Match"),
+        BadInput(
+            "a condition on a new message", "POST", "/v1/apps/tower/messages", #"{"audience": {"all": true}}"#,
+            headers: ["if-none-match: *"], .preconditionNotSupported, message: "If-None-Match"),
+        BadInput(
+            "a condition on a node", "PUT", "/base/tower/a.json", "1", headers: ["If-None-Match: *"],
+            .preconditionNotSupported, message: "ETag"),
+        BadInput(
+            "a condition on children", "PATCH", "/base/tower/a.json", #"{"b": 1}"#, headers: ["If-Match: *"],
+            .preconditionNotSupported),
+        BadInput(
+            "a condition on a removal", "DELETE", "/v1/apps/tower/devices/phone",
+            headers: ["If-Unmodified-Since: Sat, 28 Nov 2026 12:00:00 GMT"], .preconditionNotSupported,
+            message: "If-Unmodified-Since"),
+        BadInput(
             "an unknown expectation", "GET", "/v1/apps", headers: ["Expect: magic"], .expectationFailed,
             message: "100-continue"),
         BadInput(

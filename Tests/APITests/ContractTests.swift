@@ -79,6 +79,11 @@ struct ContractTests {
         let method = endpoint.method.rawValue
         try await world.refuse(.invalidQuery, method, path("tower") + "?nonsense=1")
         try await world.refuse(.invalidIdempotencyKey, method, path("tower"), headers: ["Idempotency-Key: a b"])
+        if endpoint.method != .get {
+            for header in [#"If-Match: "old""#, "if-none-match: *", "If-Unmodified-Since: never"] {
+                try await world.refuse(.preconditionNotSupported, method, path("tower"), headers: [header])
+            }
+        }
         let isForKeys = endpoint.access != .open && endpoint.access != .reader(.nodes)
         if isForKeys { #expect(try await world.call(method, path("tower"), key: nil).status == 401) }
         // `GatewayWorld` compares each answer with the contract; these calls only produce many answers.

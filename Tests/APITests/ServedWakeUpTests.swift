@@ -57,6 +57,20 @@ struct ServedWakeUpTests {
         }
     }
 
+    @Test("is refused under a condition, since no route serves an ETag")
+    func preconditions() async throws {
+        try await Self.withApp { world in
+            for method in ["PUT", "DELETE"] {
+                let path = "/base/tower/.wakeup/open?id=\(Self.device)"
+                let reply = try await world.call(method, path, key: nil, headers: ["If-None-Match: *"])
+                #expect(reply.status == 412)
+                #expect(try reply.json()["status"]?.string == "precondition_not_supported")
+                let ignored = "If-Modified-Since: Sat, 28 Nov 2026 12:00:00 GMT"
+                #expect(try await world.call(method, path, key: nil, headers: [ignored]).status == 204)
+            }
+        }
+    }
+
     private static let malformedPaths = [
         "a", "a?id=", "a?id=x%20y", "a?id=x&mode=all", "a?id=x&id=y", "a?id=x&nonsense=1", "a?id=%ff", "a?id=%zz",
         "a//b?id=x", "a/?id=x", "a%2Fb?id=x", "a%00?id=x", "a%?id=x", "../a?id=x", ".hidden?id=x", "$any?id=x",

@@ -58,6 +58,7 @@ struct UnusualRegistration: Sendable, CustomTestStringConvertible {
         put("no JSON", "/devices/phone", "{"), put("a member unknown", "/devices/phone", #"{"what": 1}"#),
         put("too long a body", "/devices/phone", GatewayWorld.registration(1) + String(repeating: " ", count: 16_384)),
         put("an expectation", headers: [("Expect", "100-continue")]),
+        put("a condition", headers: [("If-None-Match", "*")]),
         put("a last request", headers: [("Connection", "close")]),
         put("another protocol", headers: [("Connection", "upgrade"), ("Upgrade", "h2c")]),
         put("a packed body", headers: [("Content-Encoding", "gzip")]),

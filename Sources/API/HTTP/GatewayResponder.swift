@@ -67,6 +67,7 @@ package struct GatewayResponder: HTTPResponder {
         try incoming.checkExpectations()
         let (query, fault) = try query(of: target, match.endpoint)
         let key = try match.endpoint.takesKey ? IdempotencyKey.read(request.headers[values: .idempotencyKey]) : nil
+        try incoming.checkPreconditions()
         let call = Call(
             match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller,
             fault: fault)

@@ -37,6 +37,20 @@ final class Incoming {
         }
     }
 
+    /// Refuses to change something under a condition that can't be checked: no route serves an ETag or a date.
+    ///
+    /// If-Modified-Since says nothing for a change, and is ignored as RFC 9110, section 13.1.3 demands.
+    func checkPreconditions() throws(Problem) {
+        guard request.method != .get, request.method != .head else { return }
+        guard let name = Self.preconditions.first(where: request.headers.contains) else { return }
+        throw Problem(
+            .preconditionNotSupported,
+            "The header \(name.rawName) can't be honoured: the gateway serves no ETag and no Last-Modified. Nothing was "
+                + "changed. Leave the header out.")
+    }
+
+    static let preconditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifUnmodifiedSince]
+
     func askForBody() {
         isBodyAskedFor = true
         guard hasExpectations else { return }

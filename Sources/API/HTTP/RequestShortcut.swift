@@ -60,6 +60,7 @@ package final class RequestShortcut: Sendable {
             case "connection": if value.lowercased() != "keep-alive" { return false }
             case "content-length": if !(1...bodyBytesMax).contains(Int(value) ?? 0) { return false }
             case "content-encoding", "expect", "transfer-encoding", "upgrade": return false
+            case "if-match", "if-none-match", "if-unmodified-since": return false
             default: break
             }
         }

@@ -4,7 +4,7 @@ extension ProblemCode {
         [
             malformedRequest, headersTooLarge, requestTimeout, malformedJSON, jsonTooComplex, duplicateMember,
             invalidUTF8, nulCharacter, malformedPath, invalidQuery, invalidCursor, invalidIdempotencyKey,
-            unsupportedEncoding, expectationFailed, bodyTooLarge, lineTooLong,
+            unsupportedEncoding, expectationFailed, preconditionNotSupported, bodyTooLarge, lineTooLong,
         ])
 
     package static let malformedRequest = ProblemCode(
@@ -105,6 +105,16 @@ extension ProblemCode {
             leave the header out. With `Expect: 100-continue` the gateway first checks the key and the announced \
             length. It then asks for the body (`100 Continue`), or refuses the request and closes the connection.
             """)
+
+    package static let preconditionNotSupported = ProblemCode(
+        "precondition_not_supported", 412, "Preconditions are not supported",
+        cause: """
+            a PUT, PATCH, POST or DELETE has a header `If-Match`, `If-None-Match` or `If-Unmodified-Since`. The gateway \
+            serves neither `ETag` nor `Last-Modified`, so it can't compare anything. Nothing was changed.
+            """,
+        remedy:
+            "leave the header out: then the last write wins. Writers that must not meet write below paths of their own."
+    )
 
     package static let bodyTooLarge = ProblemCode(
         "body_too_large", 413, "The body is too large",
