@@ -19,6 +19,61 @@ CREATE TABLE nodes (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02);
 
+-- Returns the keys of a node's children behind a key, by rising bytes. The index can't give that order: a! lies between
+-- the value a and the leaves of the object a. So the function jumps from child to child, and passes over an object whose
+-- key is a beginning of the last one. No key has the byte 1, and 0 follows the slash.
+CREATE FUNCTION node_keys(app bigint, prefix text, prefix_end text, after_key text, keys_max bigint) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    last  text COLLATE "C" := after_key;
+    start text COLLATE "C" := prefix || after_key || chr(1);
+    key   text COLLATE "C";
+    found text COLLATE "C";
+    short text COLLATE "C";
+BEGIN
+    WHILE keys_max > 0 LOOP
+        SELECT n.path INTO found FROM nodes n
+        WHERE n.app_id = app AND n.path >= start AND n.path < prefix_end COLLATE "C" ORDER BY n.app_id, n.path LIMIT 1;
+        EXIT WHEN found IS NULL;
+        key := split_part(substr(found, length(prefix) + 1), '/', 1);
+        IF key <= last THEN
+            start := prefix || key || '0';
+            CONTINUE;
+        END IF;
+        -- An object whose key is a beginning of this one comes before it, but its leaves lie behind.
+        IF translate(key, ' !"#$%&''()*+,-.', '') <> key THEN
+            FOR place IN 1 .. length(key) - 1 LOOP
+                short := left(key, place);
+                CONTINUE WHEN short <= last OR substr(key, place + 1, 1) COLLATE "C" >= '/';
+                IF EXISTS (
+                    SELECT FROM nodes n WHERE n.app_id = app AND n.path > (prefix || short || '/') COLLATE "C"
+                        AND n.path < (prefix || short || '0') COLLATE "C")
+                THEN
+                    key := short;
+                    EXIT;
+                END IF;
+            END LOOP;
+        END IF;
+        RETURN NEXT key;
+        last := key;
+        start := prefix || key || chr(1);
+        keys_max := keys_max - 1;
+    END LOOP;
+END $$;
+
+-- Nodes that are too large for one write, and that are being removed in portions. What is written below one meanwhile
+-- goes too. A write that replaces all of the node ends its row.
+CREATE TABLE node_removals (
+    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    path   text COLLATE "C" NOT NULL CHECK (octet_length(path) BETWEEN 1 AND 2048),
+    due_at timestamptz NOT NULL,
+    UNIQUE (app_id, path)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on, vacuum_truncate = off);
+CREATE INDEX node_removals_due ON node_removals (due_at, id);
+
 -- A path with subscriptions. seq counts the writes that changed data at or below it. cut_at is when its
 -- subscriptions were last woken. overflow_seq: which children changed up to there is not known one by one any more.
 -- adoptions counts how often subscriptions moved to another registration, or woke with their token: such a one is told

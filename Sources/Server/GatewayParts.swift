@@ -111,10 +111,16 @@ struct DrainingDelivery: NamedService {
 struct WakeUps: NamedService {
     let description = "wake-ups"
     let fanOut: FanOutService
+    let remover: NodeRemover
 
     func run() async throws {
         await withGracefulShutdownHandler {
-            await fanOut.run()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await fanOut.run() }
+                group.addTask { await remover.run() }
+                await group.next()
+                group.cancelAll()
+            }
         } onGracefulShutdown: {
             fanOut.stop()
         }

@@ -111,6 +111,7 @@ package struct GatewayProgram: Sendable {
         let fanOut = FanOutService(
             store: stores.fanOuts, parcelMembersMax: deliverySettings.parcelMembersMax, steps: steps,
             database: database, log: log, parcelsWait: { await delivery.ready($0) })
+        let remover = NodeRemover(store: stores.nodes, database: database, raised: { fanOut.notify() })
         let news = NotificationListenerService(
             listener: PostgresListener(
                 resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
@@ -127,7 +128,8 @@ package struct GatewayProgram: Sendable {
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
                 .init(service: ImpairmentWatchService(watch: resources.watch, pool: resources.pool)),
-                .init(service: DrainingDelivery(delivery: delivery)), .init(service: WakeUps(fanOut: fanOut)),
+                .init(service: DrainingDelivery(delivery: delivery)),
+                .init(service: WakeUps(fanOut: fanOut, remover: remover)),
                 .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),
                 .init(
                     service: CertificateReload(

@@ -24,9 +24,11 @@ package struct NodeWriter: Sendable {
 
     private let count = Count()
     private let committer: GroupCommitter<Operation, Result<NodeStore.WriteReply, StoreFault>>
+    private let store: NodeStore
 
     /// - Parameter raised: called after a commit that raised watches.
     package init(store: NodeStore, steps: (any StepListener)?, raised: @escaping @Sendable () -> Void) {
+        self.store = store
         committer = GroupCommitter(
             settings: GroupCommitSettings(batchMax: Self.groupMax, appCommitsMax: 1), refusal: .failure(.unavailable),
             // Writes have nothing in common that the transaction could not put in order.
@@ -45,8 +47,24 @@ package struct NodeWriter: Sendable {
     }
 
     /// Carries out one write. It is committed when this returns `.written`.
+    ///
+    /// If one transaction can't remove all that the write removes, this returns `.removing`: the rest of the write is
+    /// committed, and the nodes are removed in portions, also after a crash.
     package func write(
         _ write: TreeWrite, app: AppID, _ policy: NodeStore.WritePolicy
+    ) async throws(StoreFault) -> NodeStore.WriteReply {
+        let reply = try await commit(write, app, policy)
+        guard reply == .refused(.subtreeTooLarge), !write.removals.isEmpty else { return reply }
+        if let others = write.withoutRemovals {
+            let reply = try await commit(others, app, policy)
+            guard reply == .written else { return reply }
+        }
+        try await store.beginRemoval(of: write.removals, app: app)
+        return .removing
+    }
+
+    private func commit(
+        _ write: TreeWrite, _ app: AppID, _ policy: NodeStore.WritePolicy
     ) async throws(StoreFault) -> NodeStore.WriteReply {
         try await committer.commit(Operation(write: write, policy: policy, number: count.next()), app: app).get()
     }

@@ -8,6 +8,8 @@ package struct TreeWrite: Equatable, Sendable {
         /// By rising path; none: the subtree is removed.
         package let leaves: [NodeLeaf]
 
+        fileprivate init(removing path: NodePath) { (self.path, leaves) = (path, []) }
+
         fileprivate init(_ value: JSONValue, at path: NodePath) throws(NodeFault) {
             self.path = path
             leaves = try NodeLeaves.of(value, at: path).sorted { $0.path < $1.path }
@@ -19,6 +21,15 @@ package struct TreeWrite: Equatable, Sendable {
     /// The number of leaves that it writes, and of subtrees that it removes.
     package let size: Int
 
+    /// The nodes that it removes with all that is below.
+    package var removals: [NodePath] { replacements.filter(\.leaves.isEmpty).map(\.path) }
+
+    /// The same write without its removals; nil: it has nothing else.
+    package var withoutRemovals: TreeWrite? {
+        let others = replacements.filter { !$0.leaves.isEmpty }
+        return others.isEmpty ? nil : try? TreeWrite(others)
+    }
+
     private init(_ replacements: [Replacement]) throws(NodeFault) {
         (self.replacements, size) = (replacements, replacements.reduce(0) { $0 + max(1, $1.leaves.count) })
         guard size <= NodeLeaves.countMax else { throw .subtreeTooLarge }
@@ -27,6 +38,11 @@ package struct TreeWrite: Equatable, Sendable {
     /// Replaces the node at the path; null and `{}` remove it.
     package static func put(_ value: JSONValue, at path: NodePath) throws(NodeFault) -> TreeWrite {
         try TreeWrite([Replacement(value, at: path)])
+    }
+
+    /// Removes nodes, none of which is below another one.
+    package static func remove(_ paths: [NodePath]) throws(NodeFault) -> TreeWrite {
+        try TreeWrite(paths.sorted().map(Replacement.init(removing:)))
     }
 
     /// Replaces the child of each member's name; null removes it. The other children stay.

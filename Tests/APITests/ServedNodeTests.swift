@@ -1,7 +1,9 @@
 import API
 import JSON
+import Store
 import TestSupport
 import Testing
+import WakeUp
 import WakeUpRules
 
 @Suite("The routes of a data tree")
@@ -99,10 +101,65 @@ struct ServedNodeTests {
             try await world.expect(200, "GET", "/base/tower/.json")
             try await world.expect(204, "PUT", "/base/tower/b.json", "1")
             try await world.refuse(.subtreeTooLarge, "GET", "/base/tower/.json")
-            try await world.refuse(.subtreeTooLarge, "DELETE", "/base/tower/.json")
             try await world.refuse(.subtreeTooLarge, "PUT", "/base/tower/b.json", #"{"more":1,\#(members)}"#)
+            let replacing = try await world.refuse(.subtreeTooLarge, "PUT", "/base/tower/.json", #"{"a":1}"#)
+            #expect(replacing.text.contains("remove it first"))
             let surface = try await world.expect(200, "GET", "/base/tower/.json?shallow=true")
             #expect(String(decoding: surface.body, as: UTF8.self) == #"{"a":true,"b":true}"#)
+        }
+    }
+
+    @Test("list the children of a node of any size in pages, by rising bytes")
+    func pages() async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            try await world.expect(
+                204, "PUT", "/base/tower/a.json", #"{"b": {"x": 1}, "b!": 2, "b-c": {"y": 1}, "ü": 4}"#)
+            var (pages, next) = ([String](), "")
+            repeat {
+                let page = try await world.expect(200, "GET", "/base/tower/a.json?shallow=true&limit=2&after=\(next)")
+                pages.append(String(decoding: page.body, as: UTF8.self))
+                next = try page.json()["next"]?.string ?? ""
+            } while next != "" && pages.count < 9
+            #expect(
+                pages == [
+                    #"{"items":{"b":true,"b!":true},"next":"b!"}"#, #"{"items":{"b-c":true,"ü":true},"next":null}"#,
+                ])
+            let empty = #"{"items":{},"next":null}"#
+            for path in ["a/b!.json?", "nobody.json?"] {
+                let page = try await world.expect(200, "GET", "/base/tower/\(path)shallow=true&limit=1000")
+                #expect(String(decoding: page.body, as: UTF8.self) == empty, "\(path)")
+            }
+            for query in [
+                "limit=5", "shallow=true&after=b", "shallow=true&limit=0", "shallow=true&limit=1001",
+                "shallow=true&limit=5&after=a%2Fb", "shallow=true&limit=5&after=%24any", "shallow=false&limit=5",
+            ] { try await world.refuse(.invalidQuery, "GET", "/base/tower/a.json?\(query)") }
+        }
+    }
+
+    @Test("remove a node of any size, by DELETE and by null")
+    func largeRemovals() async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            let remover = NodeRemover(store: world.stores.nodes, database: DatabaseWatch(), raised: {})
+            let members = (0..<6_000).map { #""k\#($0)":1"# }.joined(separator: ",")
+            let removals: [(method: String, path: String, body: String?)] = [
+                ("DELETE", "users.json", nil), ("PUT", "users.json", "null"), ("PUT", "users.json", "{}"),
+                ("PATCH", ".json", #"{"users": null, "name": "new"}"#), ("DELETE", ".json", nil),
+            ]
+            for (method, path, body) in removals {
+                try await world.expect(204, "PUT", "/base/tower/name.json", "\"old\"")
+                for user in ["ann", "bob"] {
+                    try await world.expect(204, "PUT", "/base/tower/users/\(user).json", "{\(members)}")
+                }
+                try await world.refuse(.subtreeTooLarge, "GET", "/base/tower/users.json")
+                let reply = try await world.expect(202, method, "/base/tower/\(path)", body)
+                #expect(String(decoding: reply.body, as: UTF8.self) == #"{"removing":true}"#)
+                while try await remover.removeNext() {}
+                let left = try await world.expect(200, "GET", "/base/tower/.json")
+                let expected = method == "PATCH" ? #"{"name":"new"}"# : path == ".json" ? "null" : #"{"name":"old"}"#
+                #expect(String(decoding: left.body, as: UTF8.self) == expected, "\(method) \(path)")
+            }
         }
     }
 

@@ -32,7 +32,7 @@ struct TableSettingsTests {
         "registrations": .registry, "registration_tags": .registry, "registration_pulse": .activity,
         "parcels": .queue, "message_rates": .queue, "plans": .queue, "stops": .queue, "schedules": .queue,
         "suspicions": .queue, "due_watches": .queue, "watch_changes": .queue,
-        "revocations": .queue, "ended_subscriptions": .queue, "subscriptions": .registry,
+        "revocations": .queue, "ended_subscriptions": .queue, "node_removals": .queue, "subscriptions": .registry,
         "subscription_progress": .activity,
         "node_rules": .small, "user_token_keys": .small, "wake_days": .small,
         "nodes": .registry, "watches": .swept,

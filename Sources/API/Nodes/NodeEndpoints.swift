@@ -1,8 +1,8 @@
 extension Endpoint {
     static let nodes: [Endpoint] = [
-        Endpoint("readNode", .get, "/base/{app}/{path}.json", .reader(.nodes), query: ["shallow"]) {
-            try await $0.nodes.read($1)
-        },
+        Endpoint(
+            "readNode", .get, "/base/{app}/{path}.json", .reader(.nodes), query: ["shallow", "limit", "after"]
+        ) { try await $0.nodes.read($1) },
         Endpoint("replaceNode", .put, "/base/{app}/{path}.json", .scope(.nodes), body: .json) {
             try await $0.nodes.replace($1)
         },

@@ -15,17 +15,54 @@ struct NodeHandlers: Sendable {
     func read(_ call: Call) async throws(Problem) -> Answer {
         let path = try Self.path(of: call)
         let isShallow = try call.query.choice("shallow", ["true", "false"], Bool.init) ?? false
+        let page = try Self.page(call.query, of: path, isShallow: isShallow)
         let app = try await apps.app(of: call)
         try await checkAccess(call, path, app)
         guard isShallow else {
             let leaves = try await reads.read(of: app.id, await store.read(path, app: app.id))
             return Answer(.ok, NodeText.compose(try Self.content(of: leaves), at: path))
         }
+        if let page {
+            let keys = try await reads.read(
+                of: app.id, await store.keys(of: path, app: app.id, after: page.after, limit: page.limit + 1))
+            return Answer(.ok, Self.body(keys, limit: page.limit))
+        }
         let surface = try await reads.read(of: app.id, await store.surface(path, app: app.id))
-        switch try Self.content(of: surface) {
+        switch try Self.content(of: surface, isShallow: true) {
         case .value(let value): return Answer(.ok, Array(value.utf8))
         case .children([]): return Answer(.ok, NodeText.compose([], at: path))
         case .children(let keys): return Answer(.ok, JSONWriter.body { for key in keys { $0.member(key, true) } })
+        }
+    }
+
+    private struct Page {
+        let limit: Int
+        /// The last key of the page before; empty: this is the first page.
+        let after: String
+    }
+
+    /// Returns nil if the request asks for no page.
+    private static func page(_ query: QueryReader, of path: NodePath, isShallow: Bool) throws(Problem) -> Page? {
+        guard query["limit"] != nil || query["after"] != nil else { return nil }
+        guard isShallow, query["limit"] != nil else {
+            throw Problem(.invalidQuery, "limit needs shallow=true, and after needs limit.")
+        }
+        let limit = try query.limit()
+        guard let after = query["after"] else { return Page(limit: limit, after: "") }
+        do throws(NodeFault) { _ = try path.child(after) } catch {
+            throw Problem(.invalidQuery, "after must be a child's key, as the answer's next names it.")
+        }
+        return Page(limit: limit, after: after)
+    }
+
+    /// - Parameter keys: one more than the limit if there are more.
+    private static func body(_ keys: [String], limit: Int) -> [UInt8] {
+        JSONWriter.body { writer in
+            writer.name("items")
+            writer.beginObject()
+            for key in keys.prefix(limit) { writer.member(key, true) }
+            writer.endObject()
+            writer.optional("next", keys.count > limit ? keys[limit - 1] : nil)
         }
     }
 
@@ -50,14 +87,21 @@ struct NodeHandlers: Sendable {
         }
     }
 
-    private static func content<Content>(of reading: NodeStore.Reading<Content>) throws(Problem) -> Content {
+    private static func content<Content>(
+        of reading: NodeStore.Reading<Content>, isShallow: Bool = false
+    ) throws(Problem) -> Content {
         switch reading {
         case .found(let content): return content
+        case .tooLarge where isShallow:
+            throw Problem(
+                .subtreeTooLarge,
+                "The node has more than \(NodeLeaves.countMax) children. Read their keys in pages with "
+                    + "shallow=true&limit=1000, and go on with after=, set to the answer's next.")
         case .tooLarge:
             throw Problem(
                 .subtreeTooLarge,
                 "The node has more than \(NodeLeaves.countMax) values or \(NodeStore.readBytesMax) bytes. Read the keys "
-                    + "of its children with shallow=true, and then these one by one.")
+                    + "of its children with shallow=true&limit=1000, and then these one by one.")
         }
     }
 
@@ -86,6 +130,7 @@ struct NodeHandlers: Sendable {
         let policy = NodeStore.WritePolicy(gather: app.settings.wakeUp.gather)
         switch try await translating(.isIdempotent, await writer.write(write, app: app.id, policy)) {
         case .written: return .done
+        case .removing: return Answer(.accepted, JSONWriter.body { $0.member("removing", true) })
         case .refused(let fault): throw Problem(fault, in: .body)
         }
     }
@@ -130,8 +175,9 @@ extension Problem {
             case .valueTooLong:
                 "A value has more than \(NodeLeaf.valueBytesMax) bytes as JSON. An array counts as one value. Split it."
             case .subtreeTooLarge:
-                "The write adds or removes more than \(NodeLeaves.countMax) values, or touches too many nodes. Nothing "
-                    + "was changed. Write the children one by one."
+                "The write adds or replaces more than \(NodeLeaves.countMax) values, or touches too many nodes. Nothing "
+                    + "was changed. Write the children one by one. To replace a node that large by something else, remove "
+                    + "it first: DELETE and null have no limit."
             }
         self.init(code, detail)
     }

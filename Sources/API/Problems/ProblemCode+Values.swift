@@ -234,7 +234,8 @@ extension ProblemCode {
             the paths of all changed nodes are longer than 8 MiB together.
             """,
         remedy: """
-            read or write the children one by one. `shallow=true` lists the keys of a large node's children.
+            read or write the children one by one. `shallow=true&limit=1000` lists the keys of a large node's children \
+            in pages. To replace a large node by something else, remove it first: `DELETE` and `null` have no limit.
             """)
 
     package static let invalidRules = ProblemCode(

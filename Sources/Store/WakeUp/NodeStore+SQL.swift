@@ -51,6 +51,9 @@ enum NodeSQL {
         SELECT split_part(substr(path, length(:prefix) + 1), '/', 1), NULL FROM step WHERE path IS NOT NULL
         """)
 
+    /// The keys of a node's children behind one, by rising bytes.
+    static let keys = Statement("node_keys", "SELECT node_keys(:app, :prefix, :end, :after, :limit)")
+
     /// Writes of one app run one after the other, so that what they read is exact until they commit.
     static let tryLock = Statement(
         "node_try_lock", "SELECT pg_try_advisory_xact_lock(x'6e6f6465'::integer, hashint8(:app))")

@@ -60,6 +60,24 @@ package struct NodeStore: Sendable {
         }
     }
 
+    /// Returns the keys of a node's children behind a key, by rising bytes: at most so many.
+    ///
+    /// - Parameter after: need not be a child's; empty: from the first child on.
+    package func keys(
+        of path: NodePath, app: AppID, after: String, limit: Int
+    ) async throws(StoreFault) -> [String] {
+        let query = Query(NodeSQL.keys) {
+            $0.int64("app", app.value)
+            $0.text("prefix", path.prefix)
+            $0.text("end", path.end)
+            $0.text("after", after)
+            $0.int64("limit", Int64(limit))
+        }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).map { row throws(PostgresError) in try row.text() }
+        }
+    }
+
     /// The app's rules for waking, as far as writes need them.
     package struct WritePolicy: Sendable {
         /// The shortest time between two fan-outs of a watch.
@@ -71,6 +89,8 @@ package struct NodeStore: Sendable {
     /// The outcome of one write.
     package enum WriteReply: Equatable, Sendable {
         case written
+        /// The write is too large for one transaction. What it removes is removed in portions.
+        case removing
         /// The subtrees that it replaces have too many leaves.
         case refused(NodeFault)
     }
@@ -129,7 +149,7 @@ package struct NodeStore: Sendable {
                         return (.refused(error), false)
                     }
                     guard !difference.isEmpty else {
-                        await transaction.abandon()
+                        _ = try await transaction.runAndCommit([group.endRemovals])
                         return (.written, false)
                     }
                     let answers = try await transaction.runAndCommit(group.changes(difference))

@@ -95,6 +95,9 @@ struct WriteGroup: Sendable {
         }
     }
 
+    /// Ends the removal in portions of the nodes that the writes replace: these leave nothing to remove.
+    var endRemovals: Query { Query(RemovalSQL.endBelow) { $0.subtrees(targets, of: app) } }
+
     /// The queries that carry out the difference. The last one returns how many watches it raised.
     func changes(_ difference: TreeDifference) -> [Query] {
         let nodes = difference.nodes
@@ -108,6 +111,7 @@ struct WriteGroup: Sendable {
                 $0.textArray("paths", difference.written.map(\.path.text))
                 $0.textArray("values", difference.written.map(\.value))
             },
+            endRemovals,
             Query(NodeSQL.raise) {
                 $0.int64("app", app.value)
                 $0.instant("now", now)
