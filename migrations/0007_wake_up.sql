@@ -150,15 +150,13 @@ CREATE INDEX subscriptions_expiring ON subscriptions (expires_at, id);
 CREATE INDEX subscriptions_of_app ON subscriptions (app_id, id);
 CREATE INDEX subscriptions_of_user ON subscriptions (app_id, user_id, id) WHERE user_id <> '';
 
--- The last wake-up of a subscription. may_have_read: its app may know data that was written after sent_seq, because it
--- has just subscribed, or its last message told it to read. sent_seq is the watch's number whose changes it has told.
--- message_id is the message; null: none yet. Whether its push has ended is read from the message's parcels and stored
--- nowhere. Narrow, because each wake-up changes its row: no index may be added here.
+-- The last wake-up of a subscription. sent_seq is the watch's number whose changes it has told. message_id is the
+-- message; null: none yet. Whether its push has ended is read from the message's parcels and stored nowhere. Narrow,
+-- because each wake-up changes its row: no index may be added here.
 CREATE TABLE subscription_progress (
     subscription_id bigint PRIMARY KEY,
     sent_seq        bigint  NOT NULL,
-    message_id      uuid,
-    may_have_read   boolean NOT NULL DEFAULT true
+    message_id      uuid
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
 
 -- Registrations that only subscriptions had made, and that lost one at that time. Those that have none any more are

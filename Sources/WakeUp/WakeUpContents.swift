@@ -14,7 +14,7 @@ enum WakeUpContents {
     private static func notice(for group: RevocationGroup) -> FanOutContent? {
         PushProviders.offered(group.provider).map { provider in
             let payload = WakeUpShaping.revocation(group.reason, of: group.address)
-            return content(newID(), provider.wakeUp(payload.data, group.settings.apns), asksToRead: false)
+            return content(newID(), provider.wakeUp(payload.data, group.settings.apns))
         }
     }
 
@@ -22,13 +22,13 @@ enum WakeUpContents {
         MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
     }
 
-    private static func content(_ id: MessageID, _ message: MessageContent, asksToRead: Bool) -> FanOutContent {
+    private static func content(_ id: MessageID, _ message: MessageContent) -> FanOutContent {
         FanOutContent(
             id: id, content: StoredContent.encode(message), pushType: message.options.pushType,
-            lifetime: message.options.lifetime, asksToRead: asksToRead)
+            lifetime: message.options.lifetime)
     }
 
-    /// Returns nil if there is nothing to tell: every change was undone, or the provider is not offered any more.
+    /// Returns nil if there is nothing to tell: no child has changed, or the provider is not offered any more.
     private static func content(for group: FanOutGroup) -> FanOutContent? {
         guard let provider = PushProviders.offered(group.provider) else { return nil }
         let id = newID()
@@ -36,7 +36,7 @@ enum WakeUpContents {
         func message(_ payload: WakeUpPayload) -> MessageContent { provider.wakeUp(payload.data, presentation) }
         guard let payload = payload(for: group, fits: { (try? provider.compile(message($0), message: id)) != nil })
         else { return nil }
-        return content(id, message(payload), asksToRead: payload.asksToRead)
+        return content(id, message(payload))
     }
 
     private static func payload(for group: FanOutGroup, fits: WakeUpShaping.Fits) -> WakeUpPayload? {

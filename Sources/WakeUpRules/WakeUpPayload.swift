@@ -12,12 +12,9 @@ package struct WakeUpPayload: Equatable, Sendable {
     package static let bytesMax = 4_063
 
     package private(set) var members: [JSONMember]
-    /// Some data is missing, so the app has to read the node.
-    package let asksToRead: Bool
 
     fileprivate init(_ members: [(String, String)]) {
         self.members = members.map { JSONMember($0.0, .string($0.1)) }
-        asksToRead = members.contains { $0.0 == "s" && $0.1 != "OK" }
     }
 
     package var bytes: [UInt8] { JSONValue.object(JSONObject(members)).bytes }
@@ -58,17 +55,16 @@ package struct ChildChanges: Equatable, Sendable {
 
     package var isEmpty: Bool { added.isEmpty && changed.isEmpty && removed.isEmpty }
 
+    /// A child that came and went is among the removed ones: an app may read at any time, and would keep the child.
+    ///
     /// - Parameters:
     ///   - existed: whether the child had data before its first change.
     ///   - data: the child's data now; nil: it has none.
-    ///   - mayBeKnown: whether the app may have read the child between.
-    package mutating func note(_ key: String, existed: Bool, now data: NodeData?, mayBeKnown: Bool = false) {
+    package mutating func note(_ key: String, existed: Bool, now data: NodeData?) {
         switch (existed, data) {
         case (true, let data?): changed.append(Child(key: key, data: data))
         case (false, let data?): added.append(Child(key: key, data: data))
-        case (true, nil): removed.append(key)
-        // It came and went.
-        case (false, nil): if mayBeKnown { removed.append(key) }
+        case (_, nil): removed.append(key)
         }
     }
 

@@ -64,16 +64,14 @@ package struct SubscriptionStatus: Equatable, Sendable {
     package let sentSeq: Int64
     /// Its last message.
     package let message: UniversalID?
-    /// Its app may know data that was written later, because it has just subscribed, or was told to read.
-    package let mayHaveRead: Bool
 
     package init(
         id: Int64, registration: Int64, route: Int64, mode: WakeUpMode, provider: Provider, isExpired: Bool,
-        isRetired: Bool, sentSeq: Int64, message: UniversalID?, mayHaveRead: Bool
+        isRetired: Bool, sentSeq: Int64, message: UniversalID?
     ) {
         (self.id, self.registration, self.route, self.mode) = (id, registration, route, mode)
         (self.provider, self.isExpired, self.isRetired) = (provider, isExpired, isRetired)
-        (self.sentSeq, self.message, self.mayHaveRead) = (sentSeq, message, mayHaveRead)
+        (self.sentSeq, self.message) = (sentSeq, message)
     }
 }
 
@@ -184,8 +182,6 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     /// The number of the last write that they were told of. Only for child events: the others are told the data as it
     /// is now. `unknown`: too many were told different ones, or their last push was discarded.
     package private(set) var sentSeq: Int64
-    /// Their apps may know children that came and went since then. Only for child events.
-    package let mayHaveRead: Bool
 
     package static let unknown: Int64 = -1
     /// The most groups that are told of different children, those that were told last first. The others only hear that
@@ -195,7 +191,6 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     private init(_ subscription: SubscriptionStatus, isLost: Bool) {
         (mode, provider) = (subscription.mode, subscription.provider)
         sentSeq = mode != .childEvent ? 0 : isLost ? Self.unknown : subscription.sentSeq
-        mayHaveRead = mode == .childEvent && subscription.mayHaveRead
     }
 
     /// - Parameter isLost: whether the subscription's last push was discarded.
@@ -224,7 +219,7 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     }
 
     package static func < (left: WakeUpGroup, right: WakeUpGroup) -> Bool {
-        (left.mode.rawValue, left.provider.rawValue, right.sentSeq, left.mayHaveRead ? 0 : 1)
-            < (right.mode.rawValue, right.provider.rawValue, left.sentSeq, right.mayHaveRead ? 0 : 1)
+        (left.mode.rawValue, left.provider.rawValue, right.sentSeq)
+            < (right.mode.rawValue, right.provider.rawValue, left.sentSeq)
     }
 }

@@ -122,17 +122,16 @@ extension ConformanceRun {
                     guard let text = Self.text(group) else { return nil }
                     let watch = group.watch.id.value
                     return self.content(
-                        self.tell("\(watch) \(group.mode.name) \(group.provider) \(text)", about: watch),
-                        asksToRead: text == "too big")
+                        self.tell("\(watch) \(group.mode.name) \(group.provider) \(text)", about: watch))
                 },
                 revocation: { group in
-                    self.content(self.tell("\(group.reason.name) \(group.provider)", about: 0), asksToRead: false)
+                    self.content(self.tell("\(group.reason.name) \(group.provider)", about: 0))
                 })
         }
 
-        private func content(_ id: MessageID, asksToRead: Bool) -> FanOutContent {
+        private func content(_ id: MessageID) -> FanOutContent {
             FanOutContent(
-                id: id, content: [], pushType: .alert, lifetime: ConformanceRun.lifetime, asksToRead: asksToRead)
+                id: id, content: [], pushType: .alert, lifetime: ConformanceRun.lifetime)
         }
 
         private static func text(_ group: FanOutGroup) -> String? {

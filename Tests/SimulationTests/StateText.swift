@@ -109,7 +109,7 @@ enum StateText {
                 UNION ALL
                 SELECT 23, lpad(watch_id::text, 9, '0') || lpad(registration_id::text, 9, '0'), 0,
                     concat_ws('|', 'subscription', watch_id, registration_id, app_id, mode, \(micros("expires_at")),
-                    sent_seq, coalesce(message_id::text, '-'), may_have_read::int)
+                    sent_seq, coalesce(message_id::text, '-'))
                 FROM subscriptions JOIN subscription_progress ON subscription_id = id
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
@@ -204,7 +204,7 @@ extension SubscriptionRow {
     fileprivate var cells: [Any] {
         [
             "subscription", watch, registration.value, app.value, mode.rawValue, expiresAt.microseconds, sentSeq,
-            message?.text ?? "-", mayHaveRead ? 1 : 0,
+            message?.text ?? "-",
         ]
     }
 }

@@ -50,7 +50,7 @@ struct FanOutTests {
             #expect(try await world.dueWatches() == 1)
             try await world.receive()
             try await world.fanOut()
-            #expect(try await world.waiting() == ["children: +y ~x", #"value: {"x":2,"y":1}"#])
+            #expect(try await world.waiting() == ["children: +y ~x -z", #"value: {"x":2,"y":1}"#])
             try await world.receive()
             #expect(try await world.fanOut() == 0)
             #expect(try await world.dueWatches() == 0)

@@ -128,8 +128,7 @@ struct FanOutWorld {
     private static func message(_ text: String) -> FanOutContent {
         let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
         return FanOutContent(
-            id: id, content: Array(text.utf8), pushType: .background, lifetime: .seconds(30 * 86_400),
-            asksToRead: text == "too big")
+            id: id, content: Array(text.utf8), pushType: .background, lifetime: .seconds(30 * 86_400))
     }
 
     /// A message whose content says in words what its receivers are told.

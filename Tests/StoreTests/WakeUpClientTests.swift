@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 import WakeUpRules
 
-/// An app on a device: it keeps a copy of a node by what it is told, and reads only when it is told to.
+/// An app on a device: it keeps a copy of a node by what it is told, and reads when it is told to or starts.
 private struct ModelClient {
     let device: String
     let path: NodePath
@@ -129,9 +129,14 @@ private struct ClientWorld {
             }
             let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
             return FanOutContent(
-                id: id, content: payload.bytes, pushType: .background, lifetime: .seconds(86_400),
-                asksToRead: payload.asksToRead)
+                id: id, content: payload.bytes, pushType: .background, lifetime: .seconds(86_400))
         }, revocation: { _ in nil })
+
+    /// An app that starts reads its node, as it is advised to, whatever it will be told of it.
+    mutating func restart() async throws {
+        let place = Int.random(in: clients.indices, using: &random)
+        clients[place].view = try await read(clients[place].path)
+    }
 
     mutating func fanOut() async throws -> Bool {
         let order = FanOutOrder(subscriptionsMax: 3, parcelMembersMax: 2, format: 1)
@@ -205,6 +210,7 @@ struct WakeUpClientTests {
                 case 0 where world.clients.count < 9: try await world.subscribe()
                 case 0...4: try await world.write(world.value(2), at: world.path(0...3))
                 case 5...6: _ = try await world.fanOut()
+                case 7: try await world.restart()
                 default: _ = try await world.send()
                 }
             }

@@ -59,6 +59,6 @@ struct WatchTurnTests {
     private static func subscription(_ id: Int64, _ mode: WakeUpMode, sentSeq: Int64 = 4) -> SubscriptionStatus {
         SubscriptionStatus(
             id: id, registration: id, route: 1, mode: mode, provider: .fcm, isExpired: false, isRetired: false,
-            sentSeq: sentSeq, message: nil, mayHaveRead: true)
+            sentSeq: sentSeq, message: nil)
     }
 }

@@ -123,8 +123,7 @@ extension SimulatedStore {
             id: subscription.id, registration: registration.id.value, route: registration.stored.route.value,
             mode: subscription.mode, provider: registration.stored.provider,
             isExpired: subscription.expiresAt <= now, isRetired: !registration.isLive,
-            sentSeq: subscription.sentSeq, message: subscription.message?.value,
-            mayHaveRead: subscription.mayHaveRead)
+            sentSeq: subscription.sentSeq, message: subscription.message?.value)
     }
 
     /// Whether the subscription's last push has not ended.
@@ -160,7 +159,7 @@ extension SimulatedStore {
         String(decoding: NodeText.compose(leaves(of: app, at: path), at: path), as: UTF8.self)
     }
 
-    /// The children that changed after a write, as the real world tells them; nil: all changes were undone.
+    /// The children that changed after a write, as the real world tells them; nil: no child has changed.
     private func changes(of watch: WatchRow, _ group: WakeUpGroup) -> String? {
         let seq = group.sentSeq
         var changes = ChildChanges()
@@ -170,8 +169,7 @@ extension SimulatedStore {
             let path = watch.path.named(change.child)
             let now = leaves(of: watch.app, at: path)
             let data = NodeData.json(NodeText.compose(now, at: path))
-            changes.note(
-                change.child, existed: change.existed, now: now.isEmpty ? nil : data, mayBeKnown: group.mayHaveRead)
+            changes.note(change.child, existed: change.existed, now: now.isEmpty ? nil : data)
         }
         return changes.isEmpty ? nil : changes.text
     }
@@ -182,7 +180,6 @@ extension SimulatedStore {
             subscriptions[place].sentSeq = wakeUp.seq
             guard let message = wakeUp.message else { continue }
             subscriptions[place].message = message
-            subscriptions[place].mayHaveRead = wakeUp.text == "too big"
         }
         guard let id = wakeUp.message, let app = watch(wakeUp.watch)?.app else { return }
         writeMessage(id, app, Audience(.subscribers(WatchID(wakeUp.watch))), wakeUp.members, order, now)

@@ -51,7 +51,6 @@ package struct SubscriptionRow: Equatable, Sendable {
     package var expiresAt: WallInstant
     package var sentSeq: Int64
     package var message: MessageID?
-    package var mayHaveRead = true
 }
 
 // Data trees. The effect of a write is found by comparing whole trees.

@@ -29,7 +29,7 @@ package struct FanOutGroup: Sendable {
     package var mode: WakeUpMode { group.mode }
     package var provider: Provider { group.provider }
     /// The children that changed since the group was told; nil: which ones is not known.
-    package var changes: ChildChanges? { watch.changes(after: group.sentSeq, mayHaveRead: group.mayHaveRead) }
+    package var changes: ChildChanges? { watch.changes(after: group.sentSeq) }
 }
 
 /// Devices that hear of the end of their subscriptions to one path.
@@ -58,12 +58,9 @@ package struct FanOutContent: Sendable {
     package let content: [UInt8]
     package let pushType: PushType
     package let lifetime: Duration
-    /// The apps that get it have to read the node.
-    package let asksToRead: Bool
 
-    package init(id: MessageID, content: [UInt8], pushType: PushType, lifetime: Duration, asksToRead: Bool) {
+    package init(id: MessageID, content: [UInt8], pushType: PushType, lifetime: Duration) {
         (self.id, self.content, self.pushType, self.lifetime) = (id, content, pushType, lifetime)
-        self.asksToRead = asksToRead
     }
 }
 

@@ -30,12 +30,10 @@ extension FanOutRun {
     private struct Told {
         let seq: Int64
         let message: UniversalID?
-        let mayHaveRead: Bool
 
         init(_ row: inout Row) throws(PostgresError) {
             seq = try row.int64()
             message = try row.optional { row throws(PostgresError) in try row.uuid() }
-            mayHaveRead = try row.bool()
         }
     }
 
@@ -78,7 +76,7 @@ extension FanOutRun {
                     id: subscription.id, registration: subscription.registration, route: device?.route ?? 0,
                     mode: subscription.mode, provider: device?.provider ?? Provider.allCases[0],
                     isExpired: subscription.isExpired || isGone, isRetired: device?.isRetired ?? true,
-                    sentSeq: told?.seq ?? 0, message: told?.message, mayHaveRead: told?.mayHaveRead ?? true))
+                    sentSeq: told?.seq ?? 0, message: told?.message))
         }
     }
 }

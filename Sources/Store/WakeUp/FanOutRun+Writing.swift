@@ -43,7 +43,6 @@ extension FanOutRun {
             parameters.int64("seq", first.seq)
             parameters.int64("was", first.was)
             parameters.uuid("message", first.message)
-            parameters.bool("may_have_read", first.mayHaveRead)
             return [FanOutSQL.commonProgress.query(MemberKeys(ordered.map(\.subscription)), parameters)]
         }
         return [
@@ -51,7 +50,6 @@ extension FanOutRun {
                 $0.int64Array("subscriptions", ordered.map(\.subscription))
                 $0.int64Array("were", ordered.map(\.was))
                 $0.int64Array("seqs", ordered.map(\.seq))
-                $0.boolArray("may_have_read", ordered.map(\.mayHaveRead))
                 $0.array("messages", .uuid, count: ordered.count) { place, cell in
                     if let message = ordered[place].message { cell.uuid(message) } else { cell.null() }
                 }

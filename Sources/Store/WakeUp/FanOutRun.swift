@@ -57,10 +57,9 @@ struct FanOutRun: Sendable {
         let seq: Int64
         /// nil: nothing was left to tell.
         let message: UniversalID?
-        let mayHaveRead: Bool
 
         func isSame(as other: Progress) -> Bool {
-            was == other.was && seq == other.seq && message == other.message && mayHaveRead == other.mayHaveRead
+            was == other.was && seq == other.seq && message == other.message
         }
     }
 
@@ -280,8 +279,7 @@ struct FanOutRun: Sendable {
         }
         progress += members.map {
             Progress(
-                subscription: $0.id, was: $0.sentSeq, seq: snapshot.seq, message: content?.id.value,
-                mayHaveRead: content?.asksToRead ?? false)
+                subscription: $0.id, was: $0.sentSeq, seq: snapshot.seq, message: content?.id.value)
         }
     }
 }

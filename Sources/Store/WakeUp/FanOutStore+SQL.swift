@@ -133,7 +133,7 @@ enum FanOutSQL {
     // Joined with the subscriptions in one statement, these took the server twice as long.
     static let told = MemberStatement("fan_out_told", key: "subscription_id") {
         """
-        SELECT subscription_id, sent_seq, message_id, may_have_read FROM subscription_progress
+        SELECT subscription_id, sent_seq, message_id FROM subscription_progress
         WHERE \($0) ORDER BY subscription_id
         """
     }
@@ -241,10 +241,8 @@ enum FanOutSQL {
         "fan_out_progress",
         """
         UPDATE subscription_progress p
-        SET sent_seq = told.seq, message_id = coalesce(told.message_id, p.message_id),
-            may_have_read = CASE WHEN told.message_id IS NULL THEN p.may_have_read ELSE told.may_have_read END
-        FROM unnest(:subscriptions, :were, :seqs, :messages, :may_have_read)
-            AS told (id, was, seq, message_id, may_have_read)
+        SET sent_seq = told.seq, message_id = coalesce(told.message_id, p.message_id)
+        FROM unnest(:subscriptions, :were, :seqs, :messages) AS told (id, was, seq, message_id)
         WHERE p.subscription_id = told.id AND p.sent_seq = told.was
         """)
 
@@ -252,8 +250,7 @@ enum FanOutSQL {
     static let commonProgress = MemberStatement("fan_out_progress_common", key: "subscription_id") {
         """
         UPDATE subscription_progress
-        SET sent_seq = :seq, message_id = coalesce(:message, message_id),
-            may_have_read = CASE WHEN :message IS NULL THEN may_have_read ELSE :may_have_read END
+        SET sent_seq = :seq, message_id = coalesce(:message, message_id)
         WHERE \($0) AND sent_seq = :was
         """
     }

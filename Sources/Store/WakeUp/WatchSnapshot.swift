@@ -62,9 +62,7 @@ package struct WatchSnapshot: Sendable {
     }
 
     /// Returns the children that changed after a write; nil: which ones is not known.
-    func changes(after seq: Int64, mayHaveRead: Bool) -> ChildChanges? {
-        log.changes(after: seq, mayHaveRead: mayHaveRead)
-    }
+    func changes(after seq: Int64) -> ChildChanges? { log.changes(after: seq) }
 
     /// Reads two columns: paths and values.
     fileprivate static func leaves(_ row: inout Row) throws(PostgresError) -> [NodeLeaf] {
@@ -132,12 +130,12 @@ private struct ChildLog: Sendable {
         }
     }
 
-    func changes(after seq: Int64, mayHaveRead: Bool) -> ChildChanges? {
+    func changes(after seq: Int64) -> ChildChanges? {
         guard seq >= overflowSeq else { return nil }
         var known = ChildChanges()
         var seen: Set<NodePath> = []  // lookup only
         for change in changes where change.seq > seq && seen.insert(change.path).inserted {
-            known.note(change.key, existed: change.existed, now: data[change.path], mayBeKnown: mayHaveRead)
+            known.note(change.key, existed: change.existed, now: data[change.path])
         }
         return known
     }
