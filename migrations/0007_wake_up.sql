@@ -286,15 +286,23 @@ CREATE TRIGGER watches_deleted AFTER DELETE ON watches REFERENCING OLD TABLE AS 
 -- rules forbid it, 2 the app was deleted, 3 wake-up was switched off, 5 the node is too heavy. For the first reason each
 -- subscription is asked about. slug is the app's name in the notices, since a deleted app has none any more. The job
 -- concerns subscriptions up to through_id, and has passed those up to after_id.
+--
+-- kind: 1 a job as above; 2 an operator's order, which asks about none, for subscriptions of a state: 1 active, 2 dormant,
+-- 3 expired, null any; after_id is a registration where it has a watch; 3 the app has too many subscriptions: those of
+-- tokens that are unproven for long end as expired (reason 4), ends_at_most of them.
 CREATE TABLE revocations (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id     bigint      NOT NULL,
     watch_id   bigint,
-    reason     smallint    NOT NULL CHECK (reason IN (1, 2, 3, 5)), -- as above
+    reason     smallint    NOT NULL CHECK (reason BETWEEN 1 AND 5), -- as above
     slug       text        NOT NULL,
     through_id bigint      NOT NULL,
     after_id   bigint      NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    kind       smallint    NOT NULL DEFAULT 1 CHECK (kind IN (1, 2, 3)), -- as above
+    state      smallint    CHECK (state IN (1, 2, 3)), -- as above
+    ends_at_most bigint,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CHECK (state IS NULL OR kind = 2), CHECK ((ends_at_most IS NULL) = (kind <> 3))
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on, vacuum_truncate = off);

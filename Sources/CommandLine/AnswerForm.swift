@@ -65,6 +65,7 @@ extension AnswerForm {
         "push", ("installation", .text), ("state", .text), ("steps", .items(AnswerForm("step", ("step", .text)))))
     package static let credential = AnswerForm(
         "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
+    static let revoking = AnswerForm("order to revoke", ("revoking", .claim))
     static let audienceCount = AnswerForm("count of an audience", ("count", .count), ("exact", .claim))
     static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
 

@@ -81,14 +81,16 @@ extension WakeUpCommand.Subscriptions {
         @Option(help: "Only those to this path; / is the root.") var path: String?
         @Option(help: "Only this installation's.") var installation: String?
         @Option(help: "Only those that this user's token made.") var user: String?
+        @Option(help: "Only those of this state: active, dormant or expired.", completion: .list(subscriptionStates))
+        var state: String?
         @Option(help: .value("count", "The maximum number of items.")) var limit = 100
         @Option(help: .value("next", "Continues an earlier list.")) var cursor: String?
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let subscriptions = try await client.list(
                 try app.path("wakeup", "subscriptions"),
-                [("path", path), ("installation", installation), ("user", user)], of: .subscription, from: cursor,
-                limit: limit)
+                [("path", path), ("installation", installation), ("user", user), ("state", state)], of: .subscription,
+                from: cursor, limit: limit)
             return subscriptions.output(
                 [
                     "ID": "id", "PATH": "path", "INSTALLATION": "installation", "PROVIDER": "provider", "MODE": "mode",
@@ -117,17 +119,45 @@ extension WakeUpCommand.Subscriptions {
 
     struct Revoke: AppCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revokes a subscription. Its device gets a notice with the reason permission_denied.",
-            examples: ["carillon wakeup subscriptions revoke 7 --app garden"])
+            abstract:
+                "Revokes a subscription, or all of a path or a state. Their devices get a notice (permission_denied).",
+            examples: [
+                "carillon wakeup subscriptions revoke 7 --app garden",
+                "carillon wakeup subscriptions revoke --path /contacts/ann --app garden",
+                "carillon wakeup subscriptions revoke --state dormant --app garden --yes",
+            ])
         @OptionGroup var app: AppOptions
-        @Argument(help: "The subscription's id, as subscriptions list shows it.") var id: String
+        @Argument(help: "The subscription's id, as subscriptions list shows it.") var id: String?
+        @Option(help: "All subscriptions to this path; / is the root.") var path: String?
+        @Option(help: "All of this state: active, dormant or expired.", completion: .list(subscriptionStates))
+        var state: String?
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func ask(_ client: GatewayClient) async throws -> Output {
+            guard let id else { return try await revokeAll(client) }
+            guard path == nil, state == nil else {
+                throw CommandFault(.usage, "give an id, or --path and --state, not both")
+            }
             try await client.order("DELETE", try app.path("wakeup", "subscriptions", id))
             return Output(["id": .string(id), "state": "revoked"], "The subscription \(id) is revoked.")
         }
+
+        private func revokeAll(_ client: GatewayClient) async throws -> Output {
+            guard path != nil || state != nil else {
+                throw CommandFault(.usage, "give an id, --path or --state; carillon wakeup disable revokes all")
+            }
+            let which = (state.map { "\($0) " } ?? "") + "subscriptions" + (path.map { " to \($0)" } ?? "")
+            try confirm("Revoke all \(which) of \(try app.slug())?", yes)
+            let route = GatewayClient.path(
+                try app.path("wakeup", "subscriptions"), [("path", path), ("state", state)])
+            return Output(
+                try await client.send("DELETE", route, as: .revoking),
+                "The \(which) of \(try app.slug()) are being revoked in the background.")
+        }
     }
 }
+
+private let subscriptionStates = ["active", "dormant", "expired"]
 
 extension AppOptions {
     fileprivate func switchWakeUp(to isOn: Bool, _ client: GatewayClient) async throws(CommandFault) -> JSONValue {

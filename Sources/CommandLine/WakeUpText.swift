@@ -17,6 +17,8 @@ package enum WakeUpText {
             "heaviest node  \(settings.shown("weight_leaves")) values, \(settings.shown("weight_bytes")) bytes",
             "on Apple       \(presentation.shown("presentation"))\(alert)",
             "subscriptions  \(counts.shown("subscriptions")) to \(number("path", counts, "watches"))",
+            "at most        \(settings.shown("subscriptions_max")); above half of them, unproven ones end after "
+                + number("hour", settings, "unproven_hours"),
             "to be told     " + (due == 0 ? "nothing" : "changes of \(number("path", counts, "due_watches"))\(since)"),
             "to be revoked  " + (counts.count("revocations") == 0 ? "nothing" : number("job", counts, "revocations")),
             "notices        \(counts.shown("notices")) under way",

@@ -1,6 +1,7 @@
 import Content
 import Model
 import Store
+import WakeUpRules
 
 /// Ends single subscriptions for an operator, each with a notice to its device.
 package struct SubscriptionRevoker: Sendable {
@@ -14,5 +15,10 @@ package struct SubscriptionRevoker: Sendable {
     /// Returns false if the app has no such subscription.
     package func revoke(_ subscription: SubscriptionID, app: AppID) async throws(StoreFault) -> Bool {
         try await store.revoke(subscription, app: app, Self.order, contents: WakeUpContents.all) != .nothing
+    }
+
+    /// Ends the subscriptions of a path, of a state, or of both, in the background.
+    package func revokeAll(_ path: NodePath?, _ state: SubscriptionState?, app: AppID) async throws(StoreFault) {
+        try await store.order(endOf: path, state, app: app)
     }
 }

@@ -66,6 +66,39 @@ struct ServedSubscriptionTests {
         }
     }
 
+    @Test("can be listed by state")
+    func byState() async throws {
+        try await Self.withSubscriptions { world in
+            try await world.pool.script(
+                """
+                UPDATE registrations SET state = 3 WHERE installation = 'phone-a';
+                UPDATE subscriptions SET expires_at = now() WHERE id = 3
+                """)
+            for (query, ids) in [
+                ("&state=active", ["4"]), ("&state=dormant", ["1", "2"]), ("&state=expired", ["3"]),
+                ("&state=dormant&path=/a", ["1"]), ("&state=active&path=/a", []),
+                ("&state=dormant&installation=phone-a&path=/a/b", ["2"]), ("&state=expired&user=ann", ["3"]),
+            ] { #expect(try await Self.list(world, query, limit: 1) == ids, "\(query)") }
+            try await world.refuse(.invalidQuery, "GET", Self.path + "?state=asleep")
+        }
+    }
+
+    @Test("are revoked by path and by state, and not all of them by a forgotten parameter")
+    func revokedTogether() async throws {
+        try await Self.withSubscriptions { world in
+            for query in ["", "?path=", "?path=&state="] {
+                try await world.refuse(.missingMember, "DELETE", Self.path + query)
+            }
+            try await world.refuse(.invalidQuery, "DELETE", Self.path + "?state=asleep")
+            try await world.refuse(.invalidQuery, "DELETE", Self.path + "?user=ann")
+            for query in ["?path=/a", "?state=dormant", "?path=/a/b&state=active", "?path=/nothing"] {
+                let reply = try await world.expect(202, "DELETE", Self.path + query)
+                #expect(try reply.member("revoking") == true)
+            }
+            #expect(try await world.pool.number("SELECT count(*) FROM revocations") == 3)
+        }
+    }
+
     @Test("show device, mode, user and state, and never a token")
     func members() async throws {
         try await Self.withSubscriptions { world in

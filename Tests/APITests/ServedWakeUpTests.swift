@@ -160,18 +160,22 @@ struct ServedAccessTests {
             #expect(
                 try await settings()
                     == #"{"enabled":false,"default_days":30,"longest_days":365,"gather_ms":1000,"#
-                    + #""weight_bytes":1048576,"weight_leaves":10000,"apns":{"presentation":"background"}}"#)
+                    + #""weight_bytes":1048576,"weight_leaves":10000,"subscriptions_max":10000000,"unproven_hours":24,"#
+                    + #""apns":{"presentation":"background"}}"#)
             let alert = #"{"presentation": "alert", "title": "News", "body": "Open the app"}"#
             try await world.expect(200, "PATCH", "/v1/apps/tower", #"{"wakeup": {"enabled": true, "apns": \#(alert)}}"#)
             try await world.expect(200, "PATCH", "/v1/apps/tower", #"{"wakeup": {"gather_ms": 5}}"#)
             #expect(
                 try await settings()
                     == #"{"enabled":true,"default_days":30,"longest_days":365,"gather_ms":5,"#
-                    + #""weight_bytes":1048576,"weight_leaves":10000,"#
+                    + #""weight_bytes":1048576,"weight_leaves":10000,"subscriptions_max":10000000,"unproven_hours":24,"#
                     + #""apns":{"presentation":"alert","title":"News","body":"Open the app"}}"#)
             try await world.refuse(
                 .invalidValue, "PATCH", "/v1/apps/tower", #"{"wakeup": {"gather_ms": -1}}"#,
                 pointer: "/wakeup/gather_ms")
+            for member in [#""subscriptions_max": 0"#, #""subscriptions_max": 10000001"#, #""unproven_hours": -1"#] {
+                try await world.refuse(.invalidValue, "PATCH", "/v1/apps/tower", "{\"wakeup\": {\(member)}}")
+            }
             try await world.refuse(
                 .missingMember, "PATCH", "/v1/apps/tower", #"{"wakeup": {"apns": {"presentation": "alert"}}}"#,
                 pointer: "/wakeup/apns/title")

@@ -10,7 +10,8 @@ struct WakeUpTextTests {
     func lines() throws {
         let settings = """
             {"enabled":true,"default_days":30,"longest_days":365,"gather_ms":1000,"weight_bytes":1048576,
-             "weight_leaves":10000,"apns":{"presentation":"background"}}
+             "weight_leaves":10000,"subscriptions_max":10000000,"unproven_hours":24,
+             "apns":{"presentation":"background"}}
             """
         let counts = #"{"subscriptions":12,"watches":1,"due_watches":0,"due_since":null,"revocations":0,"notices":0}"#
         #expect(
@@ -18,7 +19,9 @@ struct WakeUpTextTests {
                 "wake-up        on", "expiry         30 days after the last refresh",
                 "gathering      changes within 1000 ms are told together",
                 "heaviest node  10000 values, 1048576 bytes", "on Apple       background",
-                "subscriptions  12 to 1 path", "to be told     nothing", "to be revoked  nothing",
+                "subscriptions  12 to 1 path",
+                "at most        10000000; above half of them, unproven ones end after 24 hours",
+                "to be told     nothing", "to be revoked  nothing",
                 "notices        0 under way",
             ])
     }

@@ -12,6 +12,8 @@ extension EnvelopeReader {
         change.gatherMilliseconds = try reader.integer("gather_ms", WakeUpSettings.gather)
         change.weightBytesMax = try reader.integer("weight_bytes", WakeUpSettings.weight)
         change.weightLeavesMax = try reader.integer("weight_leaves", WakeUpSettings.weight)
+        change.subscriptionsMax = try reader.integer("subscriptions_max", WakeUpSettings.subscriptions)
+        change.unprovenHours = try reader.integer("unproven_hours", WakeUpSettings.unproven)
         if var apns = try reader.object("apns") {
             change.apns = try apns.presentation()
             try apns.end()

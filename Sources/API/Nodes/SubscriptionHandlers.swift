@@ -46,6 +46,25 @@ struct SubscriptionHandlers: Sendable {
         return .done
     }
 
+    /// Ends the subscriptions of a path, of a state, or of both. At least one of them, so that a forgotten parameter does
+    /// not end all.
+    func revokeAll(_ call: Call) async throws(Problem) -> Answer {
+        let path = try call.query["path"].map(Self.path)
+        let state = try Self.state(call.query)
+        guard path != nil || state != nil else {
+            throw Problem(
+                .missingMember,
+                "Name a path, a state or both: path=/contacts/ann, state=dormant. To end all, switch wake-up off.")
+        }
+        let app = try await apps.app(of: call)
+        try await translating(.isIdempotent, await revoker.revokeAll(path, state, app: app.id))
+        return Answer(.accepted, JSONWriter.body { $0.member("revoking", true) })
+    }
+
+    private static func state(_ query: QueryReader) throws(Problem) -> SubscriptionState? {
+        try query.choice("state", SubscriptionState.allCases.map(\.rawValue), SubscriptionState.init(rawValue:))
+    }
+
     private static func id(of call: Call) throws(Problem) -> SubscriptionID {
         guard let id = Int64(call.subject), id > 0 else { throw .unknownSubscription }
         return SubscriptionID(id)
@@ -56,6 +75,7 @@ struct SubscriptionHandlers: Sendable {
         filter.path = try query["path"].map(path)
         filter.installation = try query["installation"].map(DeviceHandlers.installation)
         filter.user = query["user"]
+        filter.state = try state(query)
         return filter
     }
 

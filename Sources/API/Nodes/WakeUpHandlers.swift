@@ -118,6 +118,7 @@ struct WakeUpHandlers: Sendable {
             app: asked.app.id, path: asked.path, token: asked.device, installation: Self.name(of: asked.device),
             mode: asked.mode, lifetime: settings.expiresAfter, weightBytesMax: Int64(settings.weightBytesMax),
             weightLeavesMax: Int64(settings.weightLeavesMax))
+        request.perAppMax = Int64(settings.subscriptionsMax)
         if let user { request.user = user.subject }
         (request.claims, request.rulesRevision) = (permit.claims, permit.rulesRevision)
         let asking = request

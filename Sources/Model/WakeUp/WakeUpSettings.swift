@@ -11,6 +11,11 @@ package struct WakeUpSettings: Equatable, Sendable {
     /// A node that weighs more can't be subscribed to: its leaves, and the bytes of their paths and values.
     package var weightLeavesMax: Int32 = 10_000
     package var weightBytesMax: Int32 = 1 << 20
+    /// The most subscriptions of the app, since anybody who may read a node may subscribe any token to it.
+    package var subscriptionsMax: Int32 = 10_000_000
+    /// Above half of that, subscriptions end whose tokens have taken no push for so many hours, and that no backend
+    /// registered.
+    package var unprovenHours: Int32 = 24
     package var apns = WakeUpPresentation.background
 
     package init() {}
@@ -18,6 +23,8 @@ package struct WakeUpSettings: Equatable, Sendable {
     package static let days: ClosedRange<Int32> = 1...3_650
     package static let gather: ClosedRange<Int32> = 0...60_000
     package static let weight: ClosedRange<Int32> = 1...1_000_000_000
+    package static let subscriptions: ClosedRange<Int32> = 1...10_000_000
+    package static let unproven: ClosedRange<Int32> = 0...8_760
 
     package var gather: Duration { .milliseconds(Int64(gatherMilliseconds)) }
     package var expiresAfter: Duration { .seconds(Int64(min(defaultDays, longestDays)) * 86_400) }
@@ -42,6 +49,8 @@ package struct WakeUpChange: Equatable, Sendable {
     package var gatherMilliseconds: Int32?
     package var weightBytesMax: Int32?
     package var weightLeavesMax: Int32?
+    package var subscriptionsMax: Int32?
+    package var unprovenHours: Int32?
     package var apns: WakeUpPresentation?
 
     package init() {}

@@ -15,7 +15,8 @@ extension WakeUpSettings {
         isEnabled = members["enabled"]?.bool ?? false
         guard number("default_days", &defaultDays), number("longest_days", &longestDays),
             number("gather_ms", &gatherMilliseconds), number("weight_bytes", &weightBytesMax),
-            number("weight_leaves", &weightLeavesMax)
+            number("weight_leaves", &weightLeavesMax), number("subscriptions_max", &subscriptionsMax),
+            number("unproven_hours", &unprovenHours)
         else { return nil }
         guard let apns = members["apns"] else { return }
         guard let stored = apns.object.flatMap(WakeUpPresentation.init(stored:)) else { return nil }
@@ -29,6 +30,8 @@ extension WakeUpSettings {
         writer.member("gather_ms", gatherMilliseconds)
         writer.member("weight_bytes", weightBytesMax)
         writer.member("weight_leaves", weightLeavesMax)
+        writer.member("subscriptions_max", subscriptionsMax)
+        writer.member("unproven_hours", unprovenHours)
         writer.object("apns") { apns.write(to: &$0) }
     }
 }
@@ -42,6 +45,8 @@ extension WakeUpChange {
         if let gatherMilliseconds { writer.member("gather_ms", gatherMilliseconds) }
         if let weightBytesMax { writer.member("weight_bytes", weightBytesMax) }
         if let weightLeavesMax { writer.member("weight_leaves", weightLeavesMax) }
+        if let subscriptionsMax { writer.member("subscriptions_max", subscriptionsMax) }
+        if let unprovenHours { writer.member("unproven_hours", unprovenHours) }
         if let apns { writer.object("apns") { apns.write(to: &$0) } }
     }
 }

@@ -16,6 +16,7 @@ enum RevocationSQL {
         ), widened AS (
             UPDATE revocations r SET through_id = last.id, after_id = 0 FROM last
             WHERE r.app_id = last.app_id AND r.reason = :reason AND r.watch_id IS NULL AND last.id IS NOT NULL
+                AND r.kind = \(RevocationKind.caused.sql)
             RETURNING r.id
         )
         INSERT INTO revocations (app_id, reason, slug, through_id)
@@ -29,24 +30,26 @@ enum RevocationSQL {
         """
         INSERT INTO revocations (app_id, watch_id, reason, slug, through_id)
         SELECT :app, :watch, :reason, :slug, 9223372036854775807
-        WHERE NOT EXISTS (SELECT FROM revocations WHERE app_id = :app AND watch_id = :watch)
+        WHERE NOT EXISTS (
+            SELECT FROM revocations
+            WHERE app_id = :app AND watch_id = :watch AND kind = \(RevocationKind.caused.sql))
         """)
 
     /// Claims a job. Apps take turns, beginning after the last one; there are few jobs.
     static let claim = Statement(
         "revocation_claim",
         """
-        SELECT id, app_id, watch_id, reason, slug, through_id, after_id
+        SELECT id, app_id, watch_id, reason, slug, through_id, after_id, kind, state, ends_at_most
         FROM revocations ORDER BY app_id <= :last_app, app_id, id LIMIT 1 FOR UPDATE SKIP LOCKED
         """)
 
     private static let columns = """
         s.id, s.watch_id, s.app_id, w.path, a.slug, a.settings, s.registration_id, r.route_id, r.provider,
-            r.state = \(RegistrationState.retired.sql), s.claims
+            r.state = \(RegistrationState.retired.sql), s.claims, s.expires_at <= clock_timestamp()
         """
 
     // A job waits for locked rows, because it never comes back to those that it has passed.
-    private static func reading(_ found: String, waits: Bool) -> String {
+    static func reading(_ found: String, waits: Bool) -> String {
         """
         WITH found AS MATERIALIZED (\(found) LIMIT :limit FOR UPDATE\(waits ? "" : " SKIP LOCKED"))
         SELECT \(columns)
@@ -77,7 +80,7 @@ enum RevocationSQL {
         )
         SELECT s.id, s.watch_id, s.app_id, s.path, s.slug, a.settings, s.registration_id, coalesce(r.route_id, 0),
             coalesce(r.provider, \(Provider.allCases[0].sql)::smallint), coalesce(r.state = \(RegistrationState.retired.sql), true),
-            NULL::jsonb
+            NULL::jsonb, false
         FROM found s
         CROSS JOIN LATERAL (SELECT settings FROM apps WHERE id = s.app_id LIMIT 1) AS a
         LEFT JOIN LATERAL (

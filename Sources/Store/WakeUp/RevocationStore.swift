@@ -75,8 +75,10 @@ private struct RevocationRun: Sendable {
     private var found: [Subscription] = []
     /// The statement that removes what was found, with its notices.
     private var removal = FanOutSQL.remove
-    /// Those that the read rules still let read.
+    /// Those that the read rules still let read, or that an order leaves out.
     private var kept: Set<Int64> = []  // lookup only
+    /// The tokens that were unproven for too long.
+    private var unproven: [Int64] = []
 
     init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ cache: RuleCache) {
         (self.order, self.now, self.contents, self.cache) = (order, now, contents, cache)
@@ -90,12 +92,20 @@ private struct RevocationRun: Sendable {
         let slug: String
         let through: Int64
         let after: Int64
+        let kind: RevocationKind
+        /// The number of a state; nil: any.
+        let state: Int16?
+        let endsAtMost: Int64?
 
         init(_ row: inout Row) throws(PostgresError) {
             (id, app, watch) = (try row.int64(), try row.int64(), try row.int64OrNil())
             (reason, slug) = (try row.stored(), try row.text())
             (through, after) = (try row.int64(), try row.int64())
+            (kind, state, endsAtMost) = (try row.stored(), try row.int16OrNil(), try row.int64OrNil())
         }
+
+        /// The most subscriptions that one transaction reads.
+        var limit: Int64 { min(Int64(FanOutStore.revokedMax), endsAtMost ?? .max) }
     }
 
     private struct Subscription: Sendable {
@@ -109,6 +119,9 @@ private struct RevocationRun: Sendable {
         let provider: Provider
         let isRetired: Bool
         let claims: [UInt8]?
+        let isExpired: Bool
+
+        var state: SubscriptionState { isExpired ? .expired : isRetired ? .dormant : .active }
 
         init(_ row: inout Row) throws(PostgresError) {
             (id, watch, app) = (try row.int64(), WatchID(try row.int64()), AppID(try row.int64()))
@@ -121,6 +134,7 @@ private struct RevocationRun: Sendable {
             member = Member(id: registration, route: try row.int64())
             (provider, isRetired) = (try row.stored(), try row.bool())
             claims = try row.optional { row throws(PostgresError) in try row.json() }
+            isExpired = try row.bool()
         }
     }
 
@@ -138,8 +152,17 @@ private struct RevocationRun: Sendable {
         guard let job = next else { return false }
         self.job = job
         reason = job.reason
+        if job.kind == .unproven {
+            let tokens = Query(RevocationOrderSQL.unproven) {
+                $0.int64("app", job.app)
+                $0.instant("now", now)
+                $0.int64("limit", job.limit)
+            }
+            unproven = try await transaction.run(tokens).map(Int64.init)
+        }
         found = try await transaction.run(self.next(of: job)).map(Subscription.init)
-        guard job.reason == .permissionDenied, let first = found.first else { return true }
+        if let state = job.state { kept = Set(found.filter { $0.state.column != state }.map(\.id)) }
+        guard job.kind == .caused, job.reason == .permissionDenied, let first = found.first else { return true }
         let read = try await transaction.run(Query(FanOutSQL.rules) { $0.int64Array("apps", [job.app]) })
         let source = try read.first { row throws(PostgresError) in
             row.skip()
@@ -184,6 +207,20 @@ private struct RevocationRun: Sendable {
     }
 
     private func next(of job: Job) -> Query {
+        if job.kind == .unproven {
+            return Query(RevocationOrderSQL.ofRegistrations) {
+                $0.int64Array("registrations", unproven)
+                $0.int64("limit", job.limit)
+            }
+        }
+        if job.kind == .ordered, let watch = job.watch {
+            return Query(RevocationOrderSQL.ofPath) {
+                $0.int64("watch", watch)
+                $0.int64("after", job.after)
+                $0.int64("through", job.through)
+                $0.int64("limit", job.limit)
+            }
+        }
         guard let watch = job.watch else {
             return Query(RevocationSQL.ofApp) {
                 $0.int64("app", job.app)
@@ -217,18 +254,35 @@ private struct RevocationRun: Sendable {
         if !ended.isEmpty {
             queries.append(Query(removal) { $0.int64Array("subscriptions", ended.map(\.id)) })
         }
-        if let job {
-            queries.append(
-                found.last.map { last in
-                    Query(RevocationSQL.advance) {
-                        $0.int64("job", job.id)
-                        $0.int64("after", last.id)
-                    }
-                } ?? Query(RevocationSQL.end) { $0.int64("job", job.id) })
-        }
+        if let job { queries += next(job, ended: ended.count) }
         let answers = try await transaction.runAndCommit(queries)
         let ready = writes.isEmpty ? [] : try answers[writes.count - 1].map(ReadyRoute.init)
         return .told(messages: notices.count, subscriptions: ended.count, ready: ready)
+    }
+
+    /// The queries that take a job on to its next subscriptions, or end it.
+    private func next(_ job: Job, ended: Int) -> [Query] {
+        let end = Query(RevocationSQL.end) { $0.int64("job", job.id) }
+        if let most = job.endsAtMost {
+            if unproven.isEmpty || ended >= most { return [end] }
+            let renew = Query(RevocationOrderSQL.renewUnproven) {
+                $0.int64Array("registrations", unproven)
+                $0.instant("now", now)
+            }
+            let reduce = Query(RevocationOrderSQL.reduce) {
+                $0.int64("job", job.id)
+                $0.int64("ended", Int64(ended))
+            }
+            return [renew, reduce]
+        }
+        // The subscriptions of one path are read by their registrations.
+        let isOfPath = job.kind == .ordered && job.watch != nil
+        guard let last = found.map({ isOfPath ? $0.member.id : $0.id }).max() else { return [end] }
+        let advance = Query(RevocationSQL.advance) {
+            $0.int64("job", job.id)
+            $0.int64("after", last)
+        }
+        return [advance]
     }
 
     private func notices(of ended: [Subscription]) -> [GatewayMessage] {

@@ -6,23 +6,43 @@ import Synchronization
 /// bounded; it need not be exact.
 ///
 /// It is counted once a minute, and each new subscription is added. Those that end, and those of other processes, are
-/// seen by the next count.
+/// seen by the next count. A full app is counted each second if it has few subscriptions, so that room is seen soon.
 final class SubscriptionCounts: Sendable {
     private static let recountAfter: Duration = .seconds(60)
+    private static let recountFullAfter: Duration = .seconds(1)
+    /// So many are counted within milliseconds.
+    private static let fewSubscriptions: Int64 = 100_000
+    /// A process orders so often that unproven subscriptions end.
+    private static let makeRoomAfter: Duration = .seconds(1)
 
     private struct Entry {
         var count: Int64
         var countedAt: MonotonicInstant
+        var roomMadeAt: MonotonicInstant?
     }
 
     private let entries = Mutex<[Int64: Entry]>([:])
 
     /// Returns whether the caller has to count. Other requests use the last number meanwhile.
-    func mustCount(_ app: Int64) -> Bool {
+    func mustCount(_ app: Int64, max: Int64) -> Bool {
         let now = Clocks.monotonicNow()
         return entries.withLock { entries in
-            if let entry = entries[app], now < entry.countedAt + Self.recountAfter { return false }
+            if let entry = entries[app] {
+                let isFull = entry.count >= max && max <= Self.fewSubscriptions
+                if now < entry.countedAt + (isFull ? Self.recountFullAfter : Self.recountAfter) { return false }
+            }
             entries[app, default: Entry(count: 0, countedAt: now)].countedAt = now
+            return true
+        }
+    }
+
+    /// Returns whether the caller has to make room for more.
+    func mustMakeRoom(in app: Int64, max: Int64) -> Bool {
+        let now = Clocks.monotonicNow()
+        return entries.withLock { entries in
+            guard let entry = entries[app], entry.count > max / 2 else { return false }
+            if let last = entry.roomMadeAt, now < last + Self.makeRoomAfter { return false }
+            entries[app]?.roomMadeAt = now
             return true
         }
     }

@@ -10,6 +10,14 @@ enum SubscriptionListSQL {
     private static let isAskedFor = """
         (:user IS NULL OR s.user_id = :user)
             AND (:path IS NULL OR s.watch_id = (SELECT id FROM watches WHERE app_id = :app AND path = :path))
+            AND (:state IS NULL OR :state = \(state))
+        """
+
+    // The number of the row's state (`SubscriptionState`).
+    private static let state = """
+        CASE WHEN s.expires_at <= clock_timestamp() THEN \(SubscriptionState.expired.column)
+                WHEN (SELECT state FROM registrations WHERE id = s.registration_id) = \(RegistrationState.retired.sql)
+                THEN \(SubscriptionState.dormant.column) ELSE \(SubscriptionState.active.column) END
         """
 
     static func statement(_ scan: SubscriptionScan) -> Statement {

@@ -29,6 +29,15 @@ package enum SubscriptionState: String, CaseIterable, Sendable {
     case dormant
     /// The subscription is over. It is removed within seconds.
     case expired
+
+    /// The number in an order to end subscriptions.
+    var column: Int16 {
+        switch self {
+        case .active: 1
+        case .dormant: 2
+        case .expired: 3
+        }
+    }
 }
 
 /// The subscriptions that a list shows. nil: any.
@@ -36,6 +45,7 @@ package struct SubscriptionFilter: Equatable, Sendable {
     package var path: NodePath?
     package var installation: String?
     package var user: String?
+    package var state: SubscriptionState?
 
     package init() {}
 
@@ -49,9 +59,9 @@ package struct SubscriptionFilter: Equatable, Sendable {
     /// Whether the scan may pass subscriptions that are not asked for.
     var isPassingOthers: Bool {
         switch scan {
-        case .ofApp, .ofWatch: false
-        case .ofUser: path != nil
-        case .ofInstallation: path != nil || user != nil
+        case .ofApp, .ofWatch: state != nil
+        case .ofUser: path != nil || state != nil
+        case .ofInstallation: path != nil || user != nil || state != nil
         }
     }
 }
@@ -180,6 +190,7 @@ extension Parameters {
         int64("app", app.value)
         text("path", filter.path?.text)
         text("user", filter.user)
+        int16("state", filter.state?.column)
         int64("after", cursor?.id ?? 0)
         int64("limit", Int64(rowsMax))
         switch filter.scan {

@@ -14,8 +14,6 @@ package struct SubscriptionStore: Sendable {
 
     /// The most subscriptions of one device.
     package static let perDeviceMax: Int64 = 1_000
-    /// The most subscriptions of one app, since anybody who may read a node may subscribe to it, with any token.
-    package static let perAppMax: Int64 = 10_000_000
 
     /// A request of a device that has no API key.
     package struct Request: Equatable, Sendable {
@@ -36,7 +34,7 @@ package struct SubscriptionStore: Sendable {
         package var weightLeavesMax: Int64
         /// The revision of the rules that let the user read the node; nil: any.
         package var rulesRevision: Int64?
-        package var perAppMax = SubscriptionStore.perAppMax
+        package var perAppMax = Int64(WakeUpSettings().subscriptionsMax)
 
         package init(
             app: AppID, path: NodePath, token: String, installation: String, mode: WakeUpMode, lifetime: Duration,
@@ -250,7 +248,7 @@ package struct SubscriptionStore: Sendable {
 
     /// Whether the app has as many subscriptions as it may have.
     private func isFull(_ request: Request) async throws(PostgresError) -> Bool {
-        if counts.mustCount(request.app.value) {
+        if counts.mustCount(request.app.value, max: request.perAppMax) {
             let count = Query(SubscriptionSQL.countOfApp) {
                 $0.int64("app", request.app.value)
                 $0.int64("limit", request.perAppMax)
@@ -259,7 +257,12 @@ package struct SubscriptionStore: Sendable {
                 [Query(PlannerSQL.throughKeys), count], transaction: .init(isReadOnly: true))
             counts.set(try answers[1].one(Int64.init), of: request.app.value)
         }
-        return counts[request.app.value] >= request.perAppMax
+        let count = counts[request.app.value]
+        if counts.mustMakeRoom(in: request.app.value, max: request.perAppMax) {
+            let end = Query(endingUnprovenOf: request.app, atMost: count - request.perAppMax / 2)
+            _ = try await pool.run([Query(PlannerSQL.throughKeys), end], transaction: .init())
+        }
+        return count >= request.perAppMax
     }
 
     /// Makes the watch of the path, unless there is one, and lets it note what the subscription asks for. Nothing else
