@@ -110,15 +110,18 @@ CREATE TABLE watch_changes (
 
 -- Watches with changes that not all their subscriptions were told: the queue of the fan-out. tries counts the looks that
 -- found nothing to cut, and spaces the next ones. after_registration is the cursor of a round through more subscriptions
--- than one transaction cuts; round_seq is the watch's number when the round began. Due since the epoch: the watch has
--- lost its last subscription, and is to be removed.
+-- than one transaction cuts; round_seq is the watch's number when the round began, and skipped: an earlier part of the
+-- round passed some subscriptions over. soonest_at: a change brings the row forward to then. Due since the epoch: the
+-- watch has lost its last subscription, and is to be removed.
 CREATE TABLE due_watches (
     watch_id           bigint      PRIMARY KEY,
     app_id             bigint      NOT NULL,
     due_at             timestamptz NOT NULL,
     tries              smallint    NOT NULL DEFAULT 0,
     round_seq          bigint,
-    after_registration bigint      NOT NULL DEFAULT 0
+    after_registration bigint      NOT NULL DEFAULT 0,
+    skipped            boolean     NOT NULL DEFAULT false,
+    soonest_at         timestamptz
 ) WITH (
     fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off);

@@ -9,9 +9,11 @@ package struct WatchClaim: Equatable, Sendable {
     package let roundSeq: Int64?
     /// The last registration that this round has passed.
     package let after: Int64
+    /// An earlier turn of the round skipped some subscriptions.
+    package let skipped: Bool
 
-    package init(tries: Int16, roundSeq: Int64?, after: Int64) {
-        (self.tries, self.roundSeq, self.after) = (tries, roundSeq, after)
+    package init(tries: Int16, roundSeq: Int64?, after: Int64, skipped: Bool = false) {
+        (self.tries, self.roundSeq, self.after, self.skipped) = (tries, roundSeq, after, skipped)
     }
 }
 
@@ -129,35 +131,41 @@ package struct WatchTurn: Sendable {
         let tries = leaves && !wakesSome ? min(claim.tries, .max - 1) + 1 : 0
         return WatchTurnEnd(
             wakesSome: wakesSome, isOver: !goesOn && !leaves, next: goesOn ? .zero : next,
-            tries: goesOn ? claim.tries : tries,
-            roundSeq: leaves ? Self.incomplete : claim.roundSeq ?? watch.seq, adoptions: watch.adoptions,
-            after: goesOn ? last : 0)
+            soonest: goesOn ? .zero : soonest, tries: goesOn ? claim.tries : tries,
+            roundSeq: claim.roundSeq ?? watch.seq, adoptions: watch.adoptions, after: goesOn ? last : 0,
+            skipped: goesOn && leaves)
     }
 
-    /// The number of a round that passed some subscriptions over. No watch reaches it.
-    private static let incomplete: Int64 = -1
+    private var leaves: Bool { leavesSome || claim.skipped }
+    private var isLarge: Bool { claim.after > 0 || count > Self.fewMax }
 
-    /// Whether an earlier turn of the round passed some over.
-    private var leftBefore: Bool { claim.roundSeq == Self.incomplete }
-    private var leaves: Bool { leavesSome || leftBefore }
-
-    /// The time until the next turn, if not all is told. Others are not woken more often than the app wants, and wait at
-    /// most a second longer for those whose pushes have not ended.
+    /// The time until the next turn if nothing changes before. Then only those are left that were skipped.
     private var next: Duration {
         guard leaves else { return watch.gather }
-        let wait = Self.wait(tries: claim.tries)
-        return max(wakesSome ? watch.gather : .zero, hasOthers || leftBefore ? min(wait, Self.othersMax) : wait)
+        return max(wakesSome ? watch.gather : .zero, Self.wait(tries: claim.tries, isLarge: isLarge))
     }
 
-    private static let othersMax: Duration = .seconds(1)
+    /// The time until the next turn if something changes meanwhile. Those that were not skipped need not wait for the
+    /// others, and are not woken more often than the app wants.
+    private var soonest: Duration {
+        let isForOthers = hasOthers || claim.after > 0
+        let pause = isForOthers ? max(wakesSome ? watch.gather : .zero, Self.unsettledFirst) : Self.unsettledMax
+        return min(next, pause)
+    }
 
     /// A push usually ends within this time.
     private static let unsettledFirst: Duration = .milliseconds(250)
     /// While a provider is down, each look reads the parcels of the last messages.
     private static let unsettledMax: Duration = .seconds(5)
+    /// Each look at a large watch reads all its subscriptions, although hardly any may be told.
+    private static let unsettledMaxOfMany: Duration = .seconds(60)
+    /// The most subscriptions that may be read every few seconds.
+    private static let fewMax = 1_000
 
-    /// How long to wait for pushes that have not ended.
-    static func wait(tries: Int16) -> Duration { min(unsettledMax, unsettledFirst * (1 << min(Int(tries), 8))) }
+    /// How long to wait for pushes that have not ended: about as long as they have taken.
+    static func wait(tries: Int16, isLarge: Bool) -> Duration {
+        min(isLarge ? unsettledMaxOfMany : unsettledMax, unsettledFirst * (1 << min(Int(tries), 8)))
+    }
 }
 
 /// The state in which a turn leaves its watch.
@@ -167,12 +175,16 @@ package struct WatchTurnEnd: Equatable, Sendable {
     package let isOver: Bool
     /// The time until the next turn, if there is more to tell.
     package let next: Duration
+    /// The same if something changes meanwhile.
+    package let soonest: Duration
     package let tries: Int16
     package let roundSeq: Int64
     /// The watch's adoptions when its subscriptions were read.
     package let adoptions: Int64
     /// The last registration that was read; 0: the round is over.
     package let after: Int64
+    /// The round goes on, and has skipped some.
+    package let skipped: Bool
 }
 
 /// Subscriptions of one watch that are told the same.

@@ -104,7 +104,7 @@ enum StateText {
                 FROM watch_changes
                 UNION ALL
                 SELECT 22, watch_id::text, watch_id, concat_ws('|', 'due watch', watch_id, app_id, \(micros("due_at")), tries,
-                    coalesce(round_seq, -2), after_registration)
+                    coalesce(round_seq, -2), after_registration, skipped::int, \(micros("soonest_at")))
                 FROM due_watches
                 UNION ALL
                 SELECT 23, lpad(watch_id::text, 9, '0') || lpad(registration_id::text, 9, '0'), 0,
@@ -167,7 +167,10 @@ extension StateText {
         return leaves.map { ["leaf", $0.app.value, $0.path.text, $0.value] } + store.watches.map(\.cells)
             + changes.map { ["change", $0.watch, $0.seq, $0.child, $0.existed ? 1 : 0] }
             + due.map {
-                ["due watch", $0.watch, $0.app.value, $0.dueAt.microseconds, $0.tries, $0.roundSeq ?? -2, $0.after]
+                [
+                    "due watch", $0.watch, $0.app.value, $0.dueAt.microseconds, $0.tries, $0.roundSeq ?? -2, $0.after,
+                    $0.skipped ? 1 : 0, $0.soonestAt.cell,
+                ]
             }
             + subscriptions.map(\.cells)
     }

@@ -213,6 +213,47 @@ struct FanOutTests {
         }
     }
 
+    @Test("is read seldom for a stuck device, and at once for the others if something changes")
+    func seldom() async throws {
+        try await withFanOuts { world in
+            for device in ["stuck", "one", "two"] {
+                try await world.subscribe(device, "/a")
+                try await world.put("/a", "\"\(device)\"")
+                try await world.fanOut(subscriptionsMax: 1)
+                // The first parcel is leased, and never settled.
+                if device == "stuck" { try await world.hold() } else { try await world.receive() }
+            }
+            // Each of these is ten seconds later than the one before.
+            for _ in 0..<30 { #expect(try await world.fanOut(subscriptionsMax: 1) == 0) }
+            let wait = "SELECT extract(epoch FROM due_at - soonest_at)::bigint FROM due_watches"
+            #expect(try await world.world.number(wait) > 50)
+            try await world.put("/a", "9")
+            #expect(try await world.world.number(wait) == 0)
+            #expect(try await world.fanOut(subscriptionsMax: 1) == 2)
+            #expect(try await world.send() == ["one: changed", "two: changed"])
+        }
+    }
+
+    @Test("reaches one that was adopted while the others' pushes are stuck")
+    func adoptedBesideStuck() async throws {
+        try await withFanOuts { world in
+            for device in ["stuck", "phone"] { try await world.subscribe(device, "/a") }
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            for _ in 0..<2 { try await world.hold() }
+            try await world.put("/a", "2")
+            for _ in 0..<9 { #expect(try await world.fanOut() == 0) }
+            let isDue = "SELECT count(*) FROM due_watches WHERE due_at <= now()"
+            #expect(try await world.world.number(isDue) == 0)
+            let token = DeviceToken(bytes: Array(FanOutWorld.token("phone").utf8))
+            _ = try await world.world.stores.registry.register(
+                [DeviceRegistration(installation: "tablet", provider: .fcm, token: token)], app: world.world.app)[0]
+                .get()
+            #expect(try await world.world.number(isDue) == 1)
+            #expect(try await world.fanOut() == 1)
+        }
+    }
+
     /// The ways in which a retired token comes back.
     enum Awakening: CaseIterable {
         case subscribes, registers, undone

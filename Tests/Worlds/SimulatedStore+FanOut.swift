@@ -53,7 +53,8 @@ extension SimulatedStore {
             guard let watch = watch(row.watch) else { continue }
             let read = next(of: row, limit).compactMap { status(of: $0, now) }
             var turn = WatchTurn(
-                WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after), status(of: watch, order),
+                WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after, skipped: row.skipped),
+                status(of: watch, order),
                 reading: read, limit: limit)
             writes += tell(watch, read, &turn, name)
             turns.append((watch.id, turn))
@@ -212,11 +213,12 @@ extension SimulatedStore {
             watches[place].overflowSeq = max(watch.overflowSeq, end.roundSeq)
             childChanges.removeAll { $0.watch == id && $0.seq <= end.roundSeq }
         }
-        if end.isOver, watch.seq == end.roundSeq, watch.adoptions == end.adoptions {
-            dueWatches.removeAll { $0.watch == id }
-        }
+        let hasChanged = watch.seq != end.roundSeq || watch.adoptions != end.adoptions
+        if end.isOver, !hasChanged { dueWatches.removeAll { $0.watch == id } }
         guard let row = dueWatches.firstIndex(where: { $0.watch == id }) else { return }
-        dueWatches[row].dueAt = now + end.next
+        dueWatches[row].dueAt = now + (hasChanged ? end.soonest : end.next)
+        dueWatches[row].soonestAt = now + end.soonest
+        dueWatches[row].skipped = end.skipped
         dueWatches[row].tries = end.tries
         dueWatches[row].roundSeq = end.after > 0 ? end.roundSeq : nil
         dueWatches[row].after = end.after

@@ -39,6 +39,8 @@ package struct DueWatchRow: Equatable, Sendable {
     package var tries: Int16 = 0
     package var roundSeq: Int64?
     package var after: Int64 = 0
+    package var skipped = false
+    package var soonestAt: WallInstant?
 }
 
 package struct SubscriptionRow: Equatable, Sendable {
@@ -99,7 +101,13 @@ extension SimulatedStore {
                         existed: !before.leaves(of: watch.app, at: watch.path.named(child)).isEmpty))
             }
         }
-        makeDue(watch, at: max(now, watch.cutAt.map { $0 + gather } ?? now))
+        let instant = max(now, watch.cutAt.map { $0 + gather } ?? now)
+        makeDue(watch, at: instant)
+        // One that waits for pushes under way is brought forward, for those that have none.
+        guard let place = dueWatches.firstIndex(where: { $0.watch == watch.id }) else { return }
+        if let soonest = dueWatches[place].soonestAt, soonest < dueWatches[place].dueAt {
+            dueWatches[place].dueAt = min(dueWatches[place].dueAt, max(instant, soonest))
+        }
     }
 
     private mutating func weigh(_ place: Int) {

@@ -161,6 +161,9 @@ extension SimulatedStore {
         for place in watches.indices where ids.contains(watches[place].id) {
             watches[place].adoptions += 1
             makeDue(watches[place], at: now)
+            for row in dueWatches.indices where dueWatches[row].watch == watches[place].id {
+                dueWatches[row].dueAt = min(dueWatches[row].dueAt, now)
+            }
         }
     }
 }

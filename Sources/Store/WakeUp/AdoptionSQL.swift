@@ -25,6 +25,14 @@ enum AdoptionSQL {
             ), counted AS (
                 UPDATE watches SET adoptions = adoptions + 1
                 WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
+            ), early AS (
+                SELECT own.* FROM counted CROSS JOIN LATERAL (
+                    SELECT watch_id FROM due_watches
+                    WHERE watch_id = counted.id AND due_at > coalesce(:now, clock_timestamp()) FOR UPDATE SKIP LOCKED
+                ) AS own
+            ), forward AS (
+                UPDATE due_watches d SET due_at = coalesce(:now, clock_timestamp())
+                FROM early WHERE d.watch_id = early.watch_id
             )
             INSERT INTO due_watches (watch_id, app_id, due_at)
             SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM counted ORDER BY id ON CONFLICT DO NOTHING

@@ -64,10 +64,12 @@ extension FanOutRun {
             $0.boolArray("wake_some", ends.map(\.end.wakesSome))
             $0.boolArray("are_over", ends.map(\.end.isOver))
             $0.int64Array("next_us", ends.map(\.end.next.wholeMicroseconds))
+            $0.int64Array("soonest_us", ends.map(\.end.soonest.wholeMicroseconds))
             $0.int16Array("tries", ends.map(\.end.tries))
             $0.int64Array("round_seqs", ends.map(\.end.roundSeq))
             $0.int64Array("adoptions", ends.map(\.end.adoptions))
             $0.int64Array("after", ends.map(\.end.after))
+            $0.boolArray("skipped", ends.map(\.end.skipped))
         }
     }
 }

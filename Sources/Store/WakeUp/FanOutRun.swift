@@ -43,7 +43,8 @@ struct FanOutRun: Sendable {
 
         init(_ row: inout Row) throws(PostgresError) {
             (watch, app) = (try row.int64(), try row.int64())
-            claim = WatchClaim(tries: try row.int16(), roundSeq: try row.int64OrNil(), after: try row.int64())
+            claim = WatchClaim(
+                tries: try row.int16(), roundSeq: try row.int64OrNil(), after: try row.int64(), skipped: try row.bool())
         }
 
         /// The subscriptions that may be told something.

@@ -18,10 +18,10 @@ enum FanOutSQL {
         """
         WITH RECURSIVE ahead AS (\(apps("ahead", "app_id > :last_app"))),
             again AS (\(apps("again", "app_id <= :last_app")))
-        SELECT due.watch_id, due.app_id, due.tries, due.round_seq, due.after_registration
+        SELECT due.watch_id, due.app_id, due.tries, due.round_seq, due.after_registration, due.skipped
         FROM (SELECT app_id FROM ahead UNION ALL SELECT app_id FROM again) AS turn
         CROSS JOIN LATERAL (
-            SELECT watch_id, app_id, tries, round_seq, after_registration FROM due_watches
+            SELECT watch_id, app_id, tries, round_seq, after_registration, skipped FROM due_watches
             WHERE (app_id, due_at) >= (turn.app_id, '-infinity') AND (app_id, due_at) <= (turn.app_id, \(start))
             ORDER BY app_id, due_at, watch_id LIMIT :limit FOR UPDATE SKIP LOCKED
         ) AS due
@@ -255,7 +255,8 @@ enum FanOutSQL {
         """
     }
 
-    /// Ends the turn of watches. One whose last change was told to all is not due any more; the others stay so.
+    /// Ends the turn of watches. One whose last change was told to all is not due any more; the others stay so. A change
+    /// that came meanwhile could not bring the row forward, because it is locked: so its turn comes sooner here.
     ///
     /// It locks a watch before it deletes its row in due_watches, as writes do. So a write that comes later writes the
     /// row anew, and one that came before has raised the watch's number.
@@ -263,8 +264,9 @@ enum FanOutSQL {
         "fan_out_end",
         """
         WITH turn AS MATERIALIZED (
-            SELECT * FROM unnest(:watches, :wake_some, :are_over, :next_us, :tries, :round_seqs, :adoptions, :after)
-                AS turn (id, wakes_some, is_over, next_us, tries, round_seq, adoptions, after)
+            SELECT * FROM unnest(:watches, :wake_some, :are_over, :next_us, :soonest_us, :tries, :round_seqs, :adoptions,
+                    :after, :skipped)
+                AS turn (id, wakes_some, is_over, next_us, soonest_us, tries, round_seq, adoptions, after, skipped)
         ), locked AS MATERIALIZED (
             SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT id FROM turn)) ORDER BY id FOR NO KEY UPDATE
         ), told AS (
@@ -272,15 +274,20 @@ enum FanOutSQL {
                 overflow_seq = CASE WHEN turn.is_over THEN greatest(w.overflow_seq, turn.round_seq)
                     ELSE w.overflow_seq END
             FROM turn WHERE w.id = turn.id AND (SELECT count(*) FROM locked) > 0
-            RETURNING w.id, turn.is_over AND w.seq = turn.round_seq AND w.adoptions = turn.adoptions AS is_done
+            RETURNING w.id, turn.is_over, w.seq <> turn.round_seq OR w.adoptions <> turn.adoptions AS has_changed
         ), forgotten AS (
             DELETE FROM watch_changes c USING turn
             WHERE turn.is_over AND c.watch_id = turn.id AND c.seq <= turn.round_seq
         ), done AS (
-            DELETE FROM due_watches d USING told WHERE told.is_done AND d.watch_id = told.id
+            DELETE FROM due_watches d USING told
+            WHERE told.is_over AND NOT told.has_changed AND d.watch_id = told.id
         )
-        UPDATE due_watches d SET due_at = \(now) + turn.next_us * interval '1 microsecond', tries = turn.tries,
-            round_seq = CASE WHEN turn.after > 0 THEN turn.round_seq END, after_registration = turn.after
-        FROM turn, told WHERE told.id = turn.id AND NOT told.is_done AND d.watch_id = turn.id
+        UPDATE due_watches d
+        SET due_at = \(now) + CASE WHEN told.has_changed THEN turn.soonest_us ELSE turn.next_us END * interval '1 microsecond',
+            soonest_at = \(now) + turn.soonest_us * interval '1 microsecond', tries = turn.tries,
+            round_seq = CASE WHEN turn.after > 0 THEN turn.round_seq END, after_registration = turn.after,
+            skipped = turn.skipped
+        FROM turn, told
+        WHERE told.id = turn.id AND (told.has_changed OR NOT told.is_over) AND d.watch_id = turn.id
         """)
 }

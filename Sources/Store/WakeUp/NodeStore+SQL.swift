@@ -124,6 +124,9 @@ enum NodeSQL {
     /// A watch is locked before its row in due_watches is looked at, as in a fan-out. So a fan-out that deletes the row
     /// has seen this change, or this statement waits for it and writes the row again.
     ///
+    /// A row that waits for pushes under way is brought forward, for the subscriptions that have none. One that a fan-out
+    /// has locked is left to it: waiting for it could be a deadlock.
+    ///
     /// More changed children than a payload holds are not noted one by one, nor are those of long ago.
     static let raise = Statement(
         "node_raise",
@@ -155,6 +158,15 @@ enum NodeSQL {
             SELECT id, :app, greatest(coalesce(:now, clock_timestamp()), cut_at + :gather_us * interval '1 microsecond')
             FROM raised ORDER BY id
             ON CONFLICT DO NOTHING
+        ), early AS (
+            SELECT own.* FROM raised CROSS JOIN LATERAL (
+                SELECT watch_id, greatest(coalesce(:now, clock_timestamp()), soonest_at,
+                    raised.cut_at + :gather_us * interval '1 microsecond') AS due_at
+                FROM due_watches WHERE watch_id = raised.id AND soonest_at < due_at FOR UPDATE SKIP LOCKED
+            ) AS own
+        ), forward AS (
+            UPDATE due_watches d SET due_at = early.due_at
+            FROM early WHERE d.watch_id = early.watch_id AND d.due_at > early.due_at
         )
         SELECT count(*) FROM raised
         """)
