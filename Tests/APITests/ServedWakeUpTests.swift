@@ -71,6 +71,37 @@ struct ServedWakeUpTests {
         }
     }
 
+    @Test("takes the mode null for noData, as the described service names its default")
+    func nullMode() async throws {
+        try await Self.withApp { world in
+            for mode in ["", "&mode=", "&mode=null", "&mode=noData"] {
+                #expect(try await Self.ask(world, "PUT", "/base/tower/.wakeup/open?id=\(Self.device)\(mode)") == "204")
+            }
+            let other = "/base/tower/.wakeup/open?id=\(Self.device)&mode=Null"
+            #expect(try await Self.ask(world, "PUT", other) == "400 invalid_request")
+        }
+    }
+
+    @Test("is refused if the app's own texts leave no room for the path in any payload")
+    func noRoom() async throws {
+        try await Self.withApp { world in
+            let texts =
+                #""title": "\#(String(repeating: "t", count: 256))", "body": "\#(String(repeating: "b", count: 1024))""#
+            let alert = #"{"presentation": "alert", \#(texts)}"#
+            try await world.expect(200, "PATCH", "/v1/apps/tower", #"{"wakeup": {"apns": \#(alert)}}"#)
+            try await world.expect(201, "PUT", "/v1/apps/tower/devices/phone", GatewayWorld.registration(1))
+            let token = try #require(
+                try JSONReader.read(Array(GatewayWorld.registration(1).utf8)).object?["token"]?.string)
+            let quotes = String(repeating: "%22", count: 700)
+            func subscribe(_ device: String, _ path: String) async throws -> String {
+                try await Self.ask(world, "PUT", "/base/tower/.wakeup/open/\(path)?id=\(device)")
+            }
+            #expect(try await subscribe(token, "\(quotes)/\(quotes)") == "400 invalid_request")
+            #expect(try await subscribe(token, quotes) == "204")
+            #expect(try await subscribe(Self.device, "\(quotes)/\(quotes)") == "204", "FCM gets no texts")
+        }
+    }
+
     private static let malformedPaths = [
         "a", "a?id=", "a?id=x%20y", "a?id=x&mode=all", "a?id=x&id=y", "a?id=x&nonsense=1", "a?id=%ff", "a?id=%zz",
         "a//b?id=x", "a/?id=x", "a%2Fb?id=x", "a%00?id=x", "a%?id=x", "../a?id=x", ".hidden?id=x", "$any?id=x",

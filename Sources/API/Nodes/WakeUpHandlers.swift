@@ -1,3 +1,4 @@
+import Basis
 import Encodings
 import HTTPTypes
 import JSON
@@ -94,11 +95,24 @@ struct WakeUpHandlers: Sendable {
         guard app.settings.wakeUp.isEnabled else { throw Self.disabled }
         let keys = call.rest == [""] ? [] : call.rest
         guard call.fault == nil, let path = try? NodePath(keys),
-            WakeUpShaping.canAddress(WakeUpAddress(app: app.slug, path: path)), let device = call.query["id"],
-            let mode = Self.mode(call.query["mode"]),
-            PushProviders.offered.contains(where: { (try? $0.readToken(device)) != nil })
+            let device = call.query["id"], let mode = Self.mode(call.query["mode"]),
+            Self.canWake(device, at: WakeUpAddress(app: app.slug, path: path), app.settings.wakeUp.apns)
         else { throw Self.invalidRequest }
         return Asked(app: app, path: path, device: device, mode: mode)
+    }
+
+    /// Whether a provider reads the token, and each that does takes the smallest payloads of the path, with the app's own
+    /// texts. Others could never be told anything.
+    private static func canWake(
+        _ device: String, at address: WakeUpAddress, _ presentation: WakeUpPresentation
+    ) -> Bool {
+        let providers = PushProviders.offered.filter { (try? $0.readToken(device)) != nil }
+        guard !providers.isEmpty, WakeUpShaping.canAddress(address) else { return false }
+        let payload = WakeUpShaping.childEvent(nil, of: address) { _ in true }
+        let id = MessageID(UniversalID(high: 0, low: 0))
+        return providers.allSatisfy {
+            (try? $0.compile($0.wakeUp(payload.data, presentation), message: id)) != nil
+        }
     }
 
     private func user(_ call: Call, _ app: AppRecord) async throws -> ReadAccess.User? {
@@ -131,7 +145,11 @@ struct WakeUpHandlers: Sendable {
         }
     }
 
-    private static func mode(_ name: String?) -> WakeUpMode? { name.map(WakeUpMode.init(name:)) ?? .noData }
+    /// Source: the described service, "mode": "noData (or null, this is the default value)".
+    private static func mode(_ name: String?) -> WakeUpMode? {
+        guard let name, name != "null" else { return .noData }
+        return WakeUpMode(name: name)
+    }
 
     /// Returns the same name for the same token. The name reveals nothing about the token.
     private static func name(of token: String) -> String {
