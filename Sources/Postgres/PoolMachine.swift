@@ -3,7 +3,12 @@ import Basis
 package struct PoolSettings: Sendable {
     /// Each session costs the server a process and some megabytes.
     package var connectionsMax = 8
-    package var waitersMax = 1_024
+    /// The most sessions that strangers have at once. The others are always left to callers with a key (P7).
+    package var strangerConnectionsMax = 2
+    /// The most waiting callers, strangers not included. An app may have as many as it leaves free: half if it is alone.
+    package var waitersMax = 2_048
+    /// The most strangers that wait. The admission of their requests is the narrower bound.
+    package var strangerWaitersMax = 2_048
     /// Longer than a restart of the server takes, so that callers don't notice one.
     package var waitMax: Duration = .seconds(5)
     /// The deadline of one conversation if its caller sets none.
@@ -27,6 +32,8 @@ package struct PoolSnapshot: Equatable, Sendable {
 }
 
 /// The pool's decisions, without a socket: which caller gets a connection, when to dial, when to give up.
+///
+/// Waiting callers are served by share in turn, and those of one share in the order of their arrival.
 package struct PoolMachine {
     package enum Action: Equatable, Sendable {
         case dial(Int)
@@ -40,20 +47,24 @@ package struct PoolMachine {
         let number: Int
         var use: Use
         var openedAt: MonotonicInstant
+
+        var isOfStranger: Bool { use == .busy(.strangers) }
+
+        var isBusy: Bool { if case .busy = use { true } else { false } }
     }
 
-    private enum Use {
+    private enum Use: Equatable {
         /// The connection is being opened. → idle (opened), gone (failed)
         case dialing
         /// The connection is free. → busy (lent), gone (found dead, too old)
         case idle
-        /// A caller has it. → idle, busy (handed over), gone (broken)
-        case busy
+        /// A caller of this share has it. → idle, busy (handed over), gone (broken)
+        case busy(PoolShare)
     }
 
     private let settings: PoolSettings
     private var slots: [Slot] = []
-    private var waiters: [Int] = []
+    private var waiters = PoolQueue()
     private var nextNumber = 1
     private var failures = 0
     private var blockedUntil: MonotonicInstant?
@@ -65,7 +76,7 @@ package struct PoolMachine {
         self.settings = settings
     }
 
-    var busyCount: Int { slots.count { $0.use == .busy } }
+    var busyCount: Int { slots.count(where: \.isBusy) }
     package var isEmpty: Bool { slots.isEmpty }
 
     /// Whether the server can't be reached. One that refuses another session while it serves others is there.
@@ -82,25 +93,36 @@ package struct PoolMachine {
     }
 
     /// Takes the idle connection that was used last, so that unneeded ones can grow old.
-    package mutating func takeIdle() -> Int? {
-        guard !isClosing, let index = slots.lastIndex(where: { $0.use == .idle }) else { return nil }
-        slots[index].use = .busy
+    package mutating func takeIdle(for share: PoolShare = .common) -> Int? {
+        guard !isClosing, share != .strangers || strangersLeft > 0, let index = lastIdle else { return nil }
+        slots[index].use = .busy(share)
         return slots[index].number
     }
 
-    package mutating func wait(_ now: MonotonicInstant) -> (waiter: Int, actions: [Action]) {
+    package mutating func wait(
+        for share: PoolShare = .common, _ now: MonotonicInstant
+    ) -> (waiter: Int, actions: [Action]) {
         let waiter = takeNumber()
         if isClosing { return (waiter, [.refuse(waiter, .unavailable(.shuttingDown))]) }
-        if waiters.count >= settings.waitersMax { return (waiter, [.refuse(waiter, refusal)]) }
-        waiters.append(waiter)
+        guard hasRoom(for: share) else { return (waiter, [.refuse(waiter, refusal)]) }
+        waiters.append(waiter, of: share)
         return (waiter, dials(now))
+    }
+
+    /// Whether another caller of the share may wait.
+    private func hasRoom(for share: PoolShare) -> Bool {
+        let (strangers, own) = (waiters.count(of: .strangers), waiters.count(of: share) + 1)
+        let left = settings.waitersMax - (waiters.count - strangers) - 1
+        return switch share {
+        case .strangers: own <= settings.strangerWaitersMax
+        case .common: left >= 0
+        case .app: left >= 0 && own <= max(1, left)
+        }
     }
 
     /// Removes a waiter whose time is over or that was cancelled. Does nothing if it was already served.
     package mutating func leave(_ waiter: Int, _ error: PostgresError? = nil) -> [Action] {
-        guard let index = waiters.firstIndex(of: waiter) else { return [] }
-        waiters.remove(at: index)
-        return [.refuse(waiter, error ?? refusal)]
+        waiters.remove(waiter) ? [.refuse(waiter, error ?? refusal)] : []
     }
 
     package mutating func opened(_ number: Int, _ now: MonotonicInstant) -> [Action] {
@@ -119,7 +141,8 @@ package struct PoolMachine {
 
     package mutating func gone(_ number: Int, _ now: MonotonicInstant) -> [Action] {
         slots.removeAll { $0.number == number }
-        return dials(now)
+        // A lost session of a stranger's may leave a free one to the next stranger.
+        return lendIdle() + dials(now)
     }
 
     /// - Parameter chance: a random number from 0 up to 1.
@@ -132,17 +155,14 @@ package struct PoolMachine {
         blockedUntil = now + backoff(chance)
         guard !reason.passes else { return dials(now) }
         // Waiting would not help.
-        let refused = waiters
-        waiters = []
-        return refused.map { .refuse($0, .unavailable(reason)) }
+        return waiters.takeAll().map { .refuse($0, .unavailable(reason)) }
     }
 
     package mutating func wake(_ now: MonotonicInstant) -> [Action] { dials(now) }
 
     package mutating func close() -> [Action] {
         isClosing = true
-        let refused = waiters.map { Action.refuse($0, .unavailable(.shuttingDown)) }
-        waiters = []
+        let refused = waiters.takeAll().map { Action.refuse($0, .unavailable(.shuttingDown)) }
         let idle = slots.filter { $0.use == .idle }.map(\.number)
         slots.removeAll { $0.use == .idle }
         return refused + idle.map { .close($0) }
@@ -168,15 +188,36 @@ extension PoolMachine {
             slots.remove(at: index)
             return [.close(number)]
         }
-        slots[index].use = waiters.isEmpty ? .idle : .busy
-        return waiters.isEmpty ? [] : [.lend(number, to: waiters.removeFirst())]
+        slots[index].use = .idle
+        guard let next = waiters.takeNext(strangersToo: strangersLeft > 0) else { return [] }
+        slots[index].use = .busy(next.share)
+        return [.lend(number, to: next.waiter)]
+    }
+
+    private mutating func lendIdle() -> [Action] {
+        var actions: [Action] = []
+        while let index = lastIdle, let next = waiters.takeNext(strangersToo: strangersLeft > 0) {
+            slots[index].use = .busy(next.share)
+            actions.append(.lend(slots[index].number, to: next.waiter))
+        }
+        return actions
+    }
+
+    private var lastIdle: Int? { slots.lastIndex { $0.use == .idle } }
+
+    private var strangersLeft: Int { max(0, settings.strangerConnectionsMax - slots.count(where: \.isOfStranger)) }
+
+    /// The waiting callers that another connection would serve.
+    private var servable: Int {
+        let strangers = waiters.count(of: .strangers)
+        return waiters.count - strangers + min(strangers, strangersLeft)
     }
 
     /// Starts one attempt per waiting caller, or a single one while the server is gone.
     private mutating func dials(_ now: MonotonicInstant) -> [Action] {
         guard !isClosing else { return [] }
         var dialing = slots.count { $0.use == .dialing }
-        let wanted = outage == nil ? waiters.count : min(1, waiters.count)
+        let wanted = outage == nil ? servable : min(1, servable)
         guard dialing < wanted, slots.count < settings.connectionsMax else { return [] }
         if let blockedUntil, blockedUntil > now { return [.wake(at: blockedUntil)] }
         var actions: [Action] = []

@@ -6,6 +6,7 @@ import Reactor
 /// Pinned to its loop, like its connections. A connection comes back clean, or is closed and replaced. While the server
 /// is gone, a single connection tries to return, and callers wait for it up to `waitMax`. A started conversation runs
 /// to its end even if its task is cancelled: its deadline bounds it, and its answer is worth more than leaving early.
+/// Callers that wait are served by `PoolShare`.
 package actor PostgresPool: PinnedActor {
     package nonisolated let loop: ReactorLoop
 
@@ -164,15 +165,16 @@ extension PostgresPool {
     }
 
     private func borrow(_ waitMax: Duration) async throws(PostgresError) -> Int {
-        if let number = takeIdle() { return number }
+        let share = PoolShare.current
+        if let number = takeIdle(for: share) { return number }
         if Task.isCancelled { throw .cancelled }
-        let (waiter, actions) = machine.wait(loop.now)
+        let (waiter, actions) = machine.wait(for: share, loop.now)
         return try await served(waiter, waitMax, actions).get()
     }
 
     /// Takes an idle connection. One whose server has hung up meanwhile is replaced before anything is sent.
-    private func takeIdle() -> Int? {
-        while let number = machine.takeIdle() {
+    private func takeIdle(for share: PoolShare) -> Int? {
+        while let number = machine.takeIdle(for: share) {
             if connections[number]?.assumeIsolated({ $0.isStillThere() }) == true { return number }
             connections[number] = nil
             perform(machine.gone(number, loop.now))
