@@ -4,8 +4,6 @@ import Model
 import Postgres
 import ProviderInterface
 import Providers
-import Reactor
-import Synchronization
 
 /// A tenant, as stored.
 package struct AppRecord: Equatable, Sendable {
@@ -24,6 +22,8 @@ extension RegistryStore {
             $0.text("slug", slug)
             $0.text("name", name)
         }
+        // Also if it fails: another process may have made the app.
+        defer { slugs.forget(unused: slug) }
         return try await translating { () throws(PostgresError) in try await pool.run(query).one(AppRecord.init) }
     }
 
@@ -36,19 +36,29 @@ extension RegistryStore {
         return try await translating { () throws(PostgresError) in try await pool.read(query).map(AppRecord.init) }
     }
 
-    /// Returns the app as it was at most a second ago: every request asks.
+    /// Returns the app as it was at most a second ago; nil: no app had the slug then. Every request asks.
     package func app(slug: String) async throws(StoreFault) -> AppRecord? {
-        if let known = slugs[slug] { return known }
+        let (known, changes) = slugs.lookUp(slug)
+        switch known {
+        case .app(let app): return app
+        case .unused: return nil
+        case nil: break
+        }
         let query = Query(AppSQL.bySlug) { $0.text("slug", slug) }
         let found = try await translating { () throws(PostgresError) in
             try await pool.read(query).first(AppRecord.init)
         }
-        if let found { slugs.cache(found) }
+        if let found { slugs.cache(found) } else { slugs.cache(unused: slug, asOf: changes) }
         return found
     }
 
     /// Returns the app if it is cached; nil: the database has to be asked.
-    package func cachedApp(slug: String) -> AppRecord? { slugs[slug] }
+    package func cachedApp(slug: String) -> AppRecord? {
+        if case .app(let app) = slugs.lookUp(slug).known { app } else { nil }
+    }
+
+    /// Whether the slug is probably an app's. The database is not asked.
+    package func hasSeen(slug: String) -> Bool { slugs.hasSeen(slug) }
 
     /// Changes an app; nil: it is gone.
     ///
@@ -202,32 +212,5 @@ package struct AppChange: Equatable, Sendable {
         }
         writer.endObject()
         return writer.bytes
-    }
-}
-
-/// A cache of apps by slug, for a moment. Unknown slugs are not cached: anybody could fill the cache with them.
-package final class SlugCache: Sendable {
-    package static let usuallyFreshFor: Duration = .seconds(1)
-    static let entriesMax = 1_000
-
-    private let freshFor: Duration
-    private let known = Mutex<[String: (app: AppRecord, until: MonotonicInstant)]>([:])
-
-    init(freshFor: Duration) { self.freshFor = freshFor }
-
-    subscript(slug: String) -> AppRecord? {
-        known.withLock { apps in
-            guard let entry = apps[slug], Clocks.monotonicNow() < entry.until else { return nil }
-            return entry.app
-        }
-    }
-
-    func forget(_ app: AppID) { known.withLock { apps in apps = apps.filter { $0.value.app.id != app } } }
-
-    func cache(_ app: AppRecord) {
-        known.withLock { apps in
-            if apps.count >= Self.entriesMax { apps.removeAll(keepingCapacity: true) }
-            apps[app.slug] = (app, Clocks.monotonicNow() + freshFor)
-        }
     }
 }
