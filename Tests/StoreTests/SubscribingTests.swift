@@ -39,6 +39,35 @@ struct SubscribingTests {
         }
     }
 
+    @Test("takes one transaction if it is a refresh, which changes mode, user and end")
+    func refreshed() async throws {
+        var settings = PoolSettings.patient
+        settings.connectionsMax = 1
+        try await withFanOuts(pool: settings) { world in
+            func committed() async throws -> Int {
+                try await world.world.pool.script("SELECT pg_stat_force_next_flush()")
+                return try await world.world.number(
+                    "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
+            }
+            func isAs(_ mode: WakeUpMode, _ user: String, days: Int) async throws -> Bool {
+                let isAs = "user_id = '\(user)' AND mode = \(mode.rawValue) AND claims IS NULL = (user_id = '')"
+                let ends = "expires_at - now() BETWEEN interval '\(days) days' - interval '1 hour' AND '\(days) days'"
+                return try await world.world.number(
+                    "SELECT count(*) FROM subscriptions WHERE \(isAs) AND \(ends)") == 1
+            }
+            try await world.subscribe("phone", "/a", .value)
+            try await world.register("phone")
+            #expect(try await isAs(.value, "", days: 30))
+            let before = try await committed()
+            let counted = try await committed() - before
+            let start = try await committed()
+            #expect(
+                try await world.subscribe("phone", "/a", lifetime: .seconds(9 * 86_400), user: "ann") == .subscribed)
+            #expect(try await committed() - start == counted + 1)
+            #expect(try await isAs(.noData, "ann", days: 9))
+        }
+    }
+
     @Test("makes another registration of a token whose registration is just being removed")
     func removedMeanwhile() async throws {
         try await withFanOuts { world in

@@ -159,6 +159,35 @@ enum SubscriptionSQL {
         ON CONFLICT DO NOTHING RETURNING subscription_id
         """)
 
+    /// Refreshes a subscription of the live registration that holds a token, if everything is as it must be: wake-up is
+    /// on, the node is not too heavy, and its watch notes what the mode asks for. Returns nothing if anything is not.
+    ///
+    /// It keeps the same rows from changing as `isEnabled`, `watch` and `keepRegistration` do, in their order. A text may
+    /// be a token of two registrations: which one subscribes is not decided here.
+    static let refresh = Statement(
+        "subscription_refresh",
+        """
+        WITH held AS MATERIALIZED (
+            SELECT r.id FROM unnest(:providers, :tokens, :kinds) AS input (provider, token, kind)
+            \(RegistrationSQL.holding) WHERE r.kind = input.kind
+        ), known AS MATERIALIZED (
+            SELECT s.id
+            FROM apps a JOIN watches w ON w.app_id = a.id AND w.path = :path
+            JOIN subscriptions s ON s.watch_id = w.id AND s.version = 1
+                AND s.registration_id = (SELECT max(id) FROM held HAVING count(*) = 1)
+            JOIN registrations r ON r.id = s.registration_id
+            WHERE a.id = :app AND a.deleted_at IS NULL
+                AND coalesce((a.settings -> 'wakeup' ->> 'enabled')::boolean, false)
+                AND w.weight_bytes <= :bytes_max AND w.weight_leaves <= :leaves_max
+                AND (w.wants_value OR NOT :value) AND (w.wants_children OR NOT :children)
+                AND r.token = ANY (:tokens) AND r.state < \(RegistrationState.retired.sql)
+            FOR SHARE OF a FOR KEY SHARE OF w FOR SHARE OF r
+        )
+        UPDATE subscriptions s SET mode = :mode, user_id = :user, claims = :claims,
+            expires_at = \(now) + :lifetime_us * interval '1 microsecond'
+        FROM known WHERE s.id = known.id RETURNING s.id
+        """)
+
     /// The subscription of a registration to a path, and the user that made it.
     static let find = Statement(
         "subscription_find",

@@ -68,6 +68,7 @@ package struct SubscriptionStore: Sendable {
     /// wake-up reaches.
     package func subscribe(_ request: Request, now: WallInstant? = nil) async throws(StoreFault) -> Reply {
         try await translating { () throws(PostgresError) in
+            if try await refresh(request, now) { return .subscribed }
             for _ in 0..<RegistryStore.singleTriesMax {
                 let holder = try await holder(of: request.token, app: request.app)
                 if case .unusable = holder { return .unusableToken }
@@ -130,7 +131,7 @@ package struct SubscriptionStore: Sendable {
     }
 
     /// The text as each provider reads it that can.
-    private static func readings(of text: String) -> [(provider: any PushProvider, token: DeviceToken)] {
+    static func readings(of text: String) -> [(provider: any PushProvider, token: DeviceToken)] {
         var readings: [(provider: any PushProvider, token: DeviceToken)] = []
         for provider in PushProviders.offered {
             if let token = try? provider.readToken(text) { readings.append((provider, token)) }
