@@ -10,32 +10,49 @@ import Synchronization
 /// and at once on the process that revoked it.
 package final class APIKeyAuthenticator: Sendable {
     package static let rememberedFor: Duration = .seconds(5)
-    /// The most keys in the cache, unknown keys included.
+    /// The most valid keys in the cache, and the most unknown ones. Anybody can invent keys, which evict no valid one.
     private static let rememberedMax = 4_096
     private static let scheme = Array("bearer ".utf8)
     private static let keyBytesMax = 256
 
     private struct CachedKey {
+        /// nil: the key opens nothing.
         let caller: Caller?
         let until: WallInstant
     }
 
     private struct Cache {
-        var callers: [[UInt8]: CachedKey] = [:]
+        var callers: [[UInt8]: CachedKey] = [:]  // lookup only
+        var unknown: [[UInt8]: CachedKey] = [:]  // lookup only
         /// Rises when the cache is emptied: the result of a query that began before is not cached.
         var changes: UInt64 = 0
         /// The keys whose use is to be noted.
         var used: Set<Int64> = []
+
+        subscript(sha256: [UInt8]) -> CachedKey? { callers[sha256] ?? unknown[sha256] }
+
+        mutating func cache(_ key: CachedKey, as sha256: [UInt8]) {
+            callers[sha256] = nil
+            if key.caller == nil {
+                if unknown.count >= APIKeyAuthenticator.rememberedMax { unknown = [:] }
+                unknown[sha256] = key
+            } else {
+                if callers.count >= APIKeyAuthenticator.rememberedMax { callers = [:] }
+                callers[sha256] = key
+            }
+        }
     }
 
     private let operatorSHA256: [UInt8]
     private let store: KeyStore
+    private let lookups: KeyLookups
     private let clock: @Sendable () -> WallInstant
     private let memory = Mutex(Cache())
 
     package init(operatorSHA256: [UInt8], store: KeyStore, clock: @escaping @Sendable () -> WallInstant) {
         precondition(operatorSHA256.count == Hashes.sha256Bytes)
         (self.operatorSHA256, self.store, self.clock) = (operatorSHA256, store, clock)
+        lookups = KeyLookups(store: store)
     }
 
     package func caller(authorization: [String]) async throws(Problem) -> Caller {
@@ -70,7 +87,7 @@ package final class APIKeyAuthenticator: Sendable {
         guard let key = try? Self.key(in: [authorization]) else { return nil }
         let sha256 = Hashes.sha256(Array(key.utf8))
         if Hashes.areEqual(sha256, operatorSHA256) { return .admin }
-        let remembered = memory.withLock { $0.callers[sha256] }
+        let remembered = memory.withLock { $0[sha256] }
         return remembered.flatMap { isFresh($0, at: clock()) ? $0.caller : nil }
     }
 
@@ -82,25 +99,23 @@ package final class APIKeyAuthenticator: Sendable {
     /// Empties the cache after keys were made or revoked on this process.
     package func forget() {
         memory.withLock { memory in
-            memory.callers = [:]
+            (memory.callers, memory.unknown) = ([:], [:])
             memory.changes += 1
         }
     }
 
     private func known(_ sha256: [UInt8]) async throws(Problem) -> Caller? {
         let now = clock()
-        let (remembered, changes) = memory.withLock { ($0.callers[sha256], $0.changes) }
+        let (remembered, changes) = memory.withLock { ($0[sha256], $0.changes) }
         if let remembered, isFresh(remembered, at: now) { return remembered.caller }
-        let record = try await translating(.reads, await store.find(sha256: sha256))
+        let record = try await translating(.reads, await lookups.find(sha256).get())
         let caller = record.map { Caller($0) }
         var until = now + Self.rememberedFor
         if let end = record?.expiresAt { until = min(until, end) }
         let entry = CachedKey(caller: caller, until: until)
         memory.withLock { memory in
             if let record, Self.isUseNews(record, at: now) { memory.used.insert(record.id) }
-            guard memory.changes == changes else { return }
-            if memory.callers.count >= Self.rememberedMax { memory.callers = [:] }
-            memory.callers[sha256] = entry
+            if memory.changes == changes { memory.cache(entry, as: sha256) }
         }
         return caller
     }

@@ -44,8 +44,8 @@ enum KeySQL {
     static let find = Statement(
         "key_find",
         """
-        SELECT \(columns) FROM api_keys k LEFT JOIN apps a ON a.id = k.app_id
-        WHERE k.sha256 = :sha256 AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+        SELECT k.sha256, \(columns) FROM api_keys k LEFT JOIN apps a ON a.id = k.app_id
+        WHERE k.sha256 = ANY (:hashes) AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
             AND (k.app_id IS NULL OR a.deleted_at IS NULL)
         """)
 

@@ -55,10 +55,15 @@ package struct KeyStore: Sendable {
         return try await translating { () throws(PostgresError) in try await pool.read(query).one(Bool.init) }
     }
 
-    /// Finds a key; nil: no such key, or it has expired, or its app is deleted.
-    package func find(sha256: [UInt8]) async throws(StoreFault) -> APIKeyRecord? {
-        let query = Query(KeySQL.find) { $0.bytes("sha256", sha256) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).first(APIKeyRecord.init) }
+    /// Finds keys by their hashes. One is missing if there is no such key, or it has expired, or its app is deleted.
+    package func find(sha256 hashes: [[UInt8]]) async throws(StoreFault) -> [[UInt8]: APIKeyRecord] {
+        let query = Query(KeySQL.find) { $0.bytesArray("hashes", hashes) }
+        return try await translating { () throws(PostgresError) in
+            let found = try await pool.read(query).map { row throws(PostgresError) in
+                (sha256: try row.bytes(), record: try APIKeyRecord(&row))
+            }
+            return Dictionary(found.map { ($0.sha256, $0.record) }) { first, _ in first }
+        }
     }
 
     /// Notes that the keys were used. A use that was noted less than `lastUseInterval` ago stays as it is.
