@@ -19,6 +19,17 @@ package struct GatewayLimits: Sendable {
     package var costlyReadsMax = 4
     package var costlyReadsWaitingPerAppMax = 64
     package var readAdmissionTimeout: Duration = .seconds(10)
+    /// The most reads of large nodes that callers without an API key have under way, one of each app. They have their own
+    /// queue, as long as the keys' one.
+    package var strangersReadsMax = 2
+    /// The most requests of callers without a valid API key, under way or waiting. Those of one app may have half: so many
+    /// phones may be told at once to read one node.
+    package var strangersMax = 1_024
+    /// The most of these under way: enough to keep their sessions with the database busy. More would be work that the
+    /// requests of keys wait for.
+    package var strangersUnderWayMax = 16
+    /// The most of these that are refused at once in a second. Other refusals wait as long as they tell the client to.
+    package var strangersRefusedPerSecond = 500
     /// The most bytes of one line of an import.
     package var lineBytesMax = 64 << 10
     /// The most registrations that an import hands over at once.

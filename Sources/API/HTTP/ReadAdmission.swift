@@ -42,8 +42,9 @@ package final class ReadAdmission: Sendable {
     private let timeout: Duration
     private let state = Mutex(State())
 
-    package init(_ limits: GatewayLimits) {
-        placesMax = limits.costlyReadsMax
+    /// - Parameter placesMax: nil for the places of callers with a key.
+    package init(_ limits: GatewayLimits, placesMax places: Int? = nil) {
+        placesMax = places ?? limits.costlyReadsMax
         waitingPerAppMax = limits.costlyReadsWaitingPerAppMax
         timeout = limits.readAdmissionTimeout
     }
@@ -102,11 +103,11 @@ extension ReadAdmission {
         case .shareUsedUp:
             throw Problem(
                 .shareUsedUp,
-                "This app has too many concurrent reads of lists and messages. Send one after the other.",
+                "This app has too many concurrent reads of lists, messages and large nodes. Send one after the other.",
                 retryAfterSeconds: RetryHint.overloaded)
         case .full:
             throw Problem(
-                .overloaded, "There are too many concurrent reads of lists and messages. Try again.",
+                .overloaded, "There are too many concurrent reads of lists, messages and large nodes. Try again.",
                 retryAfterSeconds: RetryHint.overloaded)
         }
         defer { end(app) }

@@ -18,7 +18,9 @@ struct Resources: Sendable {
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget) {
         let limits = services.limits
         let reads = ReadAdmission(limits)
-        checkReadiness = services.readiness
+        // Anybody may ask, however often.
+        let (probes, readiness) = (SharedReads<Bool, Readiness>(), services.readiness)
+        checkReadiness = { await probes.value(true, readiness) }
         apps = AppHandlers(registry: services.stores.registry)
         devices = DeviceHandlers(apps: apps, registrations: services.registrations, clock: services.clock, reads: reads)
         imports = ImportHandlers(
@@ -37,7 +39,10 @@ struct Resources: Sendable {
             apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.clock,
             entropy: services.entropy, log: AdministrationLog(log: services.log))
         nodes = NodeHandlers(
-            apps: apps, store: services.stores.nodes, writer: services.nodeWriter, reads: reads,
+            apps: apps, writer: services.nodeWriter,
+            reads: NodeReads(
+                store: services.stores.nodes, ofKeys: reads,
+                ofStrangers: ReadAdmission(limits, placesMax: limits.strangersReadsMax)),
             access: services.readAccess)
         wakeUps = WakeUpHandlers(apps: apps, store: services.stores.subscriptions, access: services.readAccess)
         access = AccessHandlers(apps: apps, access: services.readAccess)

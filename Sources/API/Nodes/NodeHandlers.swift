@@ -7,9 +7,8 @@ import WakeUpRules
 /// The routes of an app's data tree: `/base/{app}/{path}.json`.
 struct NodeHandlers: Sendable {
     let apps: AppHandlers
-    let store: NodeStore
     let writer: NodeWriter
-    let reads: ReadAdmission
+    let reads: NodeReads
     let access: ReadAccess
 
     func read(_ call: Call) async throws(Problem) -> Answer {
@@ -18,52 +17,25 @@ struct NodeHandlers: Sendable {
         let page = try Self.page(call.query, of: path, isShallow: isShallow)
         let app = try await apps.app(of: call)
         try await checkAccess(call, path, app)
-        guard isShallow else {
-            let leaves = try await reads.read(of: app.id, await store.read(path, app: app.id))
-            return Answer(.ok, NodeText.compose(try Self.content(of: leaves), at: path))
-        }
-        if let page {
-            let keys = try await reads.read(
-                of: app.id, await store.keys(of: path, app: app.id, after: page.after, limit: page.limit + 1))
-            return Answer(.ok, Self.body(keys, limit: page.limit))
-        }
-        let surface = try await reads.read(of: app.id, await store.surface(path, app: app.id))
-        switch try Self.content(of: surface, isShallow: true) {
-        case .value(let value): return Answer(.ok, Array(value.utf8))
-        case .children([]): return Answer(.ok, NodeText.compose([], at: path))
-        case .children(let keys): return Answer(.ok, JSONWriter.body { for key in keys { $0.member(key, true) } })
-        }
-    }
-
-    private struct Page {
-        let limit: Int
-        /// The last key of the page before; empty: this is the first page.
-        let after: String
+        let part: NodeReads.Part = page.map { .page($0) } ?? (isShallow ? .keys : .whole)
+        let question = NodeReads.Question(app: app.id, path: path, part: part, isOfStranger: !call.caller.hasKey)
+        return Answer(.ok, try await reads.text(question))
     }
 
     /// Returns nil if the request asks for no page.
-    private static func page(_ query: QueryReader, of path: NodePath, isShallow: Bool) throws(Problem) -> Page? {
+    private static func page(_ query: QueryReader, of path: NodePath, isShallow: Bool) throws(Problem) -> NodeReads
+        .Page?
+    {
         guard query["limit"] != nil || query["after"] != nil else { return nil }
         guard isShallow, query["limit"] != nil else {
             throw Problem(.invalidQuery, "limit needs shallow=true, and after needs limit.")
         }
         let limit = try query.limit()
-        guard let after = query["after"] else { return Page(limit: limit, after: "") }
+        guard let after = query["after"] else { return NodeReads.Page(limit: limit, after: []) }
         do throws(NodeFault) { _ = try path.child(after) } catch {
             throw Problem(.invalidQuery, "after must be a child's key, as the answer's next names it.")
         }
-        return Page(limit: limit, after: after)
-    }
-
-    /// - Parameter keys: one more than the limit if there are more.
-    private static func body(_ keys: [String], limit: Int) -> [UInt8] {
-        JSONWriter.body { writer in
-            writer.name("items")
-            writer.beginObject()
-            for key in keys.prefix(limit) { writer.member(key, true) }
-            writer.endObject()
-            writer.optional("next", keys.count > limit ? keys[limit - 1] : nil)
-        }
+        return NodeReads.Page(limit: limit, after: Array(after.utf8))
     }
 
     /// A caller without a key reads what the app's rules let it read.
@@ -84,24 +56,6 @@ struct NodeHandlers: Sendable {
                 .permissionDenied,
                 "The app's read rules do not let you read this node. Use a token of a user who may, or an API key with "
                     + "the scope nodes.")
-        }
-    }
-
-    private static func content<Content>(
-        of reading: NodeStore.Reading<Content>, isShallow: Bool = false
-    ) throws(Problem) -> Content {
-        switch reading {
-        case .found(let content): return content
-        case .tooLarge where isShallow:
-            throw Problem(
-                .subtreeTooLarge,
-                "The node has more than \(NodeLeaves.countMax) children. Read their keys in pages with "
-                    + "shallow=true&limit=1000, and go on with after=, set to the answer's next.")
-        case .tooLarge:
-            throw Problem(
-                .subtreeTooLarge,
-                "The node has more than \(NodeLeaves.countMax) values or \(NodeStore.readBytesMax) bytes. Read the keys "
-                    + "of its children with shallow=true&limit=1000, and then these one by one.")
         }
     }
 

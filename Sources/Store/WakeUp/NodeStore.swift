@@ -10,21 +10,41 @@ package struct NodeStore: Sendable {
 
     package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
 
-    /// The most bytes of paths and values in one answer. The leaves of a larger node are read child by child.
-    package static let readBytesMax: Int64 = 4 << 20
+    /// The largest node that a read returns.
+    package struct Extent: Equatable, Sendable {
+        package let leavesMax: Int
+        package let childrenMax: Int
+        /// Of paths and values.
+        package let bytesMax: Int64
+
+        /// One answer. The leaves of a larger node are read child by child.
+        package static let largest = Extent(
+            leavesMax: NodeLeaves.countMax, childrenMax: NodeLeaves.countMax, bytesMax: 4 << 20)
+        /// A read that takes the database a few milliseconds at most, also if the node is larger.
+        package static let small = Extent(leavesMax: 1_000, childrenMax: 250, bytesMax: 128 << 10)
+    }
 
     package enum Reading<Content: Equatable & Sendable>: Equatable, Sendable {
         case found(Content)
-        /// The node has more leaves, children or bytes than one answer may have.
+        /// The node has more leaves, children or bytes than the read may return.
         case tooLarge
+
+        package func map<Other: Equatable & Sendable>(_ change: (Content) -> Other) -> Reading<Other> {
+            switch self {
+            case .found(let content): .found(change(content))
+            case .tooLarge: .tooLarge
+            }
+        }
     }
 
     /// Returns the node's leaves, in the order of the bytes of their paths.
-    package func read(_ path: NodePath, app: AppID) async throws(StoreFault) -> Reading<[NodeLeaf]> {
+    package func read(
+        _ path: NodePath, app: AppID, within extent: Extent = .largest
+    ) async throws(StoreFault) -> Reading<[NodeLeaf]> {
         let query = Query(NodeSQL.read) {
             $0.subtree(path, of: app)
-            $0.int64("leaves_max", Int64(NodeLeaves.countMax))
-            $0.int64("bytes_max", Self.readBytesMax)
+            $0.int64("leaves_max", Int64(extent.leavesMax))
+            $0.int64("bytes_max", extent.bytesMax)
         }
         return try await translating { () throws(PostgresError) in
             let rows = try await pool.read(query).map { row throws(PostgresError) -> (Bool, NodeLeaf?) in
@@ -45,17 +65,19 @@ package struct NodeStore: Sendable {
         case children([String])
     }
 
-    package func surface(_ path: NodePath, app: AppID) async throws(StoreFault) -> Reading<Surface> {
+    package func surface(
+        _ path: NodePath, app: AppID, within extent: Extent = .largest
+    ) async throws(StoreFault) -> Reading<Surface> {
         let query = Query(NodeSQL.children) {
             $0.subtree(path, of: app)
-            $0.int64("children_max", Int64(NodeLeaves.countMax))
+            $0.int64("children_max", Int64(extent.childrenMax))
         }
         return try await translating { () throws(PostgresError) in
             let rows = try await pool.read(query).map { row throws(PostgresError) in
                 (key: try row.textOrNil(), value: try row.textOrNil())
             }
             if let value = rows.first?.value { return .found(.value(value)) }
-            guard rows.count <= NodeLeaves.countMax else { return .tooLarge }
+            guard rows.count <= extent.childrenMax else { return .tooLarge }
             return .found(.children(rows.compactMap(\.key)))
         }
     }
