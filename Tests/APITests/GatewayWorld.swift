@@ -127,8 +127,11 @@ final class StepRecorder: StepListener {
 }
 
 extension GatewayLimits {
-    /// The limits of the tests: a body has at most a megabyte.
-    init() { self.init(bodyBytesMax: 1 << 20) }
+    /// The limits of the tests: a body has at most a megabyte, and refusals of strangers are not paced.
+    init() {
+        self.init(bodyBytesMax: 1 << 20)
+        strangersRefusedPerSecond = 1_000_000
+    }
 }
 
 /// A world of its own for one test.

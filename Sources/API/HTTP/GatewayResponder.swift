@@ -2,11 +2,13 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import Postgres
 
 /// Leads a request to its answer: endpoint, key, body, handler. Every refusal is a problem+json.
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
-    private let authenticator: APIKeyAuthenticator
+    let authenticator: APIKeyAuthenticator
+    private let strangers: StrangerAdmission
     private let budget: ByteBudget
     private let answers: ByteBudget
     private let lateBodies: BodyDeadlines
@@ -15,12 +17,12 @@ package struct GatewayResponder: HTTPResponder {
     /// - Parameter known: nil makes an authenticator that knows no key yet.
     package init(_ services: GatewayServices, authenticator known: APIKeyAuthenticator? = nil) {
         self.services = services
+        let limits = services.limits
         let authenticator =
             known
             ?? APIKeyAuthenticator(
                 operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
-        self.authenticator = authenticator
-        let limits = services.limits
+        (self.authenticator, strangers) = (authenticator, StrangerAdmission(limits))
         budget = ByteBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
         answers = ByteBudget(bytesMax: limits.answersInFlightBytesMax, shareFloor: limits.answerBytesUsual)
         lateBodies = BodyDeadlines(after: limits.bodyTimeout)
@@ -32,15 +34,27 @@ package struct GatewayResponder: HTTPResponder {
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
         let incoming = Incoming(request: request, channel: context.channel)
-        let response: Response
+        var response: Response
         do {
             response = try await respond(to: incoming)
         } catch let problem as Problem {
             services.note(problem, on: incoming.endpoint)
-            response = Response(incoming.endpoint?.answer(problem) ?? Answer(problem))
+            response = Response(incoming.answer(problem))
         }
+        response = await paced(response, incoming)
         let whole = request.method == .head ? response.createHeadResponse() : response
         return isWanted(incoming) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
+    }
+
+    /// The answer to a stranger that is refused comes after a while if there are many.
+    private func paced(_ response: Response, _ incoming: Incoming) async -> Response {
+        guard incoming.isOfStranger, response.status.kind == .clientError else { return response }
+        let hasPlace = response.status != .tooManyRequests
+        if hasPlace, strangers.mayRefuse() { return response }
+        // Half as long, or half as long again: those that were refused together must not return together.
+        let part = 0.5 + Double(services.entropy(1)[0]) / Double(UInt8.max)
+        try? await Task.sleep(for: .seconds(RetryHint.overloaded) * part)
+        return hasPlace ? Response(incoming.answer(.tooManyStrangers)) : response
     }
 
     /// Whether the rest of the connection's input may be read.
@@ -63,7 +77,25 @@ package struct GatewayResponder: HTTPResponder {
         let target = try RequestTarget(request.head.path ?? "")
         let match = try match(request.method, target)
         incoming.endpoint = match.endpoint
-        let caller = try await caller(of: match, request)
+        let caller = try await caller(of: match, incoming)
+        let share = await share(of: match, caller, request)
+        incoming.isOfStranger = share == .strangers
+        guard share == .strangers else {
+            return try await PoolShare.$current.withValue(share) {
+                try await respond(to: incoming, target, match, caller)
+            }
+        }
+        // The database is not asked before the request has a place.
+        let app = services.stores.registry.hasSeen(slug: match.names[0]) ? match.names[0] : nil
+        guard await strangers.enter(app) else { throw Problem.tooManyStrangers }
+        defer { strangers.leave(app) }
+        return try await PoolShare.$current.withValue(share) { try await respond(to: incoming, target, match, caller) }
+    }
+
+    private func respond(
+        to incoming: Incoming, _ target: RequestTarget, _ match: EndpointMatch, _ caller: Caller
+    ) async throws -> Response {
+        let request = incoming.request
         try incoming.checkExpectations()
         let (query, fault) = try query(of: target, match.endpoint)
         let key = try match.endpoint.takesKey ? IdempotencyKey.read(request.headers[values: .idempotencyKey]) : nil
@@ -151,16 +183,33 @@ package struct GatewayResponder: HTTPResponder {
     }
 
     /// Runs before anything else of the request is examined: a client without the right to ask learns nothing.
-    private func caller(of match: EndpointMatch, _ request: Request) async throws(Problem) -> Caller {
+    private func caller(of match: EndpointMatch, _ incoming: Incoming) async throws(Problem) -> Caller {
         guard match.endpoint.access != .open else { return .nobody }
-        let authorization = request.headers[values: .authorization]
+        let authorization = incoming.request.headers[values: .authorization]
         if case .reader = match.endpoint.access {
             if authorization.isEmpty { return .nobody }
             if let token = authenticator.userToken(in: authorization) { return .user(token: token) }
         }
         let caller = try await authenticator.caller(authorization: authorization)
+        incoming.isOfStranger = false
         try caller.check(match)
         return caller
+    }
+
+    /// The account that the request's conversations with the database count for.
+    private func share(of match: EndpointMatch, _ caller: Caller, _ request: Request) async -> PoolShare {
+        // The others need a key, or ask no database.
+        guard match.endpoint.isOfApp else { return .common }
+        var hasKey = caller.hasKey
+        if match.endpoint.access == .open {
+            let authorization = request.headers[values: .authorization]
+            // The endpoint needs no key. A caller that sends a valid one is no stranger.
+            if !authorization.isEmpty {
+                hasKey = (try? await authenticator.caller(authorization: authorization)) != nil
+            }
+        }
+        guard hasKey else { return .strangers }
+        return AppRequest.isSlug(match.names[0]) ? .app(match.names[0]) : .common
     }
 
     /// The app that the body counts against. If the database can't confirm the app, the body counts against none.
@@ -171,6 +220,10 @@ package struct GatewayResponder: HTTPResponder {
         guard AppRequest.isSlug(slug) else { return nil }
         return try? await services.stores.registry.app(slug: slug)?.slug
     }
+}
+
+extension Incoming {
+    fileprivate func answer(_ problem: Problem) -> Answer { endpoint?.answer(problem) ?? Answer(problem) }
 }
 
 extension Endpoint {

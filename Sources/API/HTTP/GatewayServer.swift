@@ -22,9 +22,7 @@ package struct GatewayServer: Sendable {
     /// - Throws: an error if the server can't listen on the address.
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
-        let authenticator = APIKeyAuthenticator(
-            operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
-        let responder = GatewayResponder(services, authenticator: authenticator)
+        let responder = GatewayResponder(services)
         let (log, shortcut, places) = (services.log, responder.shortcut, ConnectionPlaces(limits, log: services.log))
         let configuration = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
@@ -47,7 +45,7 @@ package struct GatewayServer: Sendable {
                 availableConnectionsDelegate: MaximumAvailableConnections(limits.connectionsMax, logger: services.log)),
             onServerRunning: { channel in await onReady(channel.localAddress?.port ?? 0) },
             logger: services.log)
-        let upkeep = Task { await Self.maintain(authenticator, services.log) }
+        let upkeep = Task { await Self.maintain(responder.authenticator, services.log) }
         defer { upkeep.cancel() }
         try await application.run()
     }

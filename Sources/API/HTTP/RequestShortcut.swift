@@ -5,6 +5,7 @@ import Hummingbird
 import Model
 import NIOCore
 import NIOHTTP1
+import Postgres
 import Store
 import Synchronization
 
@@ -108,16 +109,19 @@ package final class RequestShortcut: Sendable {
             budget.giveBack(call.body.count, of: app.slug)
             reply(self.reply(answer, to: call))
         }
-        guard let registration = entry.registration else {
-            Task {
-                let answer = await self.answer(to: call)
-                loop.execute { end(answer) }
+        // The tasks that are started here count for the app.
+        PoolShare.$current.withValue(.app(app.slug)) {
+            guard let registration = entry.registration else {
+                Task {
+                    let answer = await self.answer(to: call)
+                    loop.execute { end(answer) }
+                }
+                return
             }
-            return
-        }
-        services.registrations.commit([registration], app: app.id) { results in
-            // The answer is made on the loop: here, all of a batch would wait for each other's.
-            loop.execute { end(self.answer(results[0], to: call)) }
+            services.registrations.commit([registration], app: app.id) { results in
+                // The answer is made on the loop: here, all of a batch would wait for each other's.
+                loop.execute { end(self.answer(results[0], to: call)) }
+            }
         }
     }
 

@@ -3,6 +3,7 @@ import Hummingbird
 import JSON
 import Model
 import NIOCore
+import Postgres
 
 extension Response {
     init(_ answer: Answer) {
@@ -52,11 +53,15 @@ extension Response {
 
 extension Response {
     init(_ stream: AnswerStream, on channel: any Channel, linger: Duration) {
+        // The stream runs after the request was handled, and still counts for its caller.
+        let share = PoolShare.current
         self.init(
             status: .ok, headers: stream.headers,
             body: ResponseBody { writer in
                 var sink = writer
-                let isWhole = try await stream.run { try await sink.write(ByteBuffer(bytes: $0)) }
+                let isWhole = try await PoolShare.$current.withValue(share) {
+                    try await stream.run { try await sink.write(ByteBuffer(bytes: $0)) }
+                }
                 try await sink.finish(nil)
                 if !isWhole { Self.hangUp(on: channel, after: linger) }
             })

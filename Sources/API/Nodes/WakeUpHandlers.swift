@@ -165,10 +165,14 @@ enum StatusAnswer {
     static func answer(_ problem: Problem) -> Answer {
         switch problem.code {
         case .malformedPath, .invalidQuery: Answer(.badRequest, body("invalid_request"))
-        default:
-            Answer(
-                HTTPResponse.Status(code: problem.code.status), body(problem.code.rawValue),
-                headers: problem.retryAfterSeconds.map { [(.retryAfter, String($0))] } ?? [])
+        case .shareUsedUp: answer(problem, "too_many")
+        default: answer(problem, problem.code.rawValue)
         }
+    }
+
+    private static func answer(_ problem: Problem, _ status: String) -> Answer {
+        Answer(
+            HTTPResponse.Status(code: problem.code.status), body(status),
+            headers: problem.retryAfterSeconds.map { [(.retryAfter, String($0))] } ?? [])
     }
 }

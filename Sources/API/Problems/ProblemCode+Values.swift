@@ -217,10 +217,11 @@ extension ProblemCode {
             read, and running imports (1 MiB each), may use as much memory as is left free for all other apps. That \
             is half while no other app sends. Requests without an app, or for an unknown app, share one such limit. \
             Streams: an app may follow messages (`.../events`) 128 times at once. Reads: 64 requests for lists, \
-            lookups of tokens, message progress and push histories may wait, each for ten seconds. As many may run at \
-            once as are left free for other apps, which is two while no other app reads. Answers: those that clients \
-            have not read may use as much memory as is left free for other apps; readers without a key have a share \
-            of their own. Key files: 16 may wait to be opened, one at a time.
+            lookups of tokens, message progress, push histories and large nodes may wait, each for ten seconds. As \
+            many may run at once as are left free for other apps, which is two while no other app reads. Answers: \
+            those that clients have not read may use as much memory as is left free for other apps. Readers without a \
+            key have limits of their own. Key files: 16 may wait to be opened, one at a time. No valid API key: 1,024 \
+            requests without one may wait, 512 of one app, and 500 a second are refused with another code.
             """,
         remedy: """
             wait as `Retry-After` says, and send fewer requests at once. Send bodies without pauses: a slow one \

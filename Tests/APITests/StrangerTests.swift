@@ -1,0 +1,192 @@
+import API
+import Encodings
+import JSON
+import Postgres
+import Signing
+import TestSupport
+import Testing
+
+@Suite("Callers without a valid API key", .timeLimit(.minutes(5)))
+struct StrangerTests {
+    private static let rules = #"{"rules": {".read": true}}"#
+
+    /// A gateway with sixteen places for strangers, of which those of one app may have eight.
+    private static func withApp(
+        refusalsPerSecond: Int = 1_000, _ body: (GatewayWorld) async throws -> Void
+    ) async throws {
+        var limits = GatewayLimits()
+        (limits.strangersMax, limits.strangersRefusedPerSecond) = (16, refusalsPerSecond)
+        try await withGateway(limits: limits) { world in
+            try await world.makeApp()
+            try await world.expect(200, "PATCH", "/v1/apps/tower", #"{"wakeup": {"enabled": true}}"#)
+            try await world.expect(204, "PUT", "/v1/apps/tower/rules", rules)
+            try await world.expect(204, "PUT", "/base/tower/a.json", "1")
+            try await body(world)
+        }
+    }
+
+    /// Locks a table for the body.
+    private static func locking<Answer: Sendable>(
+        _ table: String, _ world: GatewayWorld, _ body: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        let outcome = try await world.pool.transaction {
+            transaction throws(PostgresError) -> Result<Answer, any Error> in
+            _ = try await transaction.run(Query(Statement(unprepared: "LOCK TABLE \(table)")))
+            do { return .success(try await body()) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// Requests that wait for the database, each on a connection of its own.
+    private static func send(
+        _ count: Int, _ world: GatewayWorld, _ request: (Int) -> String
+    ) async throws -> [Wire] {
+        var wires: [Wire] = []
+        for number in 0..<count {
+            let wire = try Wire(port: world.port)
+            try await wire.send(request(number))
+            wires.append(wire)
+        }
+        return wires
+    }
+
+    private static func subscribe(_ device: Int) -> String {
+        GatewayWorld.request("PUT", "/base/tower/.wakeup/a?id=device-\(device)", key: nil)
+    }
+
+    private static func invented() -> String {
+        let random = (0..<32).map { _ in UInt8.random(in: 0...255) }
+        let checksum = Hashes.sha256(Array("carillon_".utf8) + random)[..<4]
+        return "carillon_" + String(decoding: Base64.urlEncode(random + checksum), as: UTF8.self)
+    }
+
+    /// The requests of keys that never wait for strangers.
+    private static func useKeys(_ world: GatewayWorld, again: Bool = false) async throws {
+        try await world.expect(
+            again ? 200 : 201, "PUT", "/v1/apps/tower/devices/phone", GatewayWorld.registration(1))
+        try await world.expect(
+            202, "POST", "/v1/apps/tower/messages",
+            #"{"audience": {"installations": ["phone"]}, "notification": {"body": "x"}}"#)
+        for path in ["/v1/apps/tower/devices", "/base/tower/a.json", "/base/tower/.json?shallow=true", "/v1/apps"] {
+            try await world.expect(200, "GET", path)
+        }
+        try await world.expect(204, "PUT", "/base/tower/b.json", "2")
+        try await world.expect(200, "GET", "/healthz")
+    }
+
+    @Test("have two sessions and a bounded number of places, beyond which they get 429 and keys get answers")
+    func places() async throws {
+        try await Self.withApp { world in
+            let waiting = try await Self.locking("subscriptions", world) {
+                let waiting = try await Self.send(8, world, Self.subscribe)
+                try await eventually("the strangers to wait") {
+                    let census = await world.pool.census()
+                    return census.busy == 3 && census.waiting == 6
+                }
+                for (method, path) in [
+                    ("PUT", "/base/tower/.wakeup/a?id=one-more"), ("DELETE", "/base/tower/.wakeup?id=one-more"),
+                ] {
+                    let refused = try await world.call(method, path, key: nil)
+                    #expect(refused.status == 429)
+                    #expect(String(decoding: refused.body, as: UTF8.self) == #"{"status":"too_many"}"#)
+                    #expect(refused.header("retry-after") != nil)
+                }
+                for key in [nil, "a.b.c"] {
+                    let refused = try await world.call("GET", "/base/tower/a.json", key: key)
+                    #expect(refused.status == 429)
+                    #expect(try refused.member("code")?.string == ProblemCode.shareUsedUp.rawValue)
+                    #expect(refused.header("retry-after") != nil)
+                }
+                #expect(try await world.call("GET", "/base/nosuch/a.json", key: nil).status == 404, "it has room")
+                try await Self.useKeys(world)
+                #expect(await world.pool.census().busy == 3)
+                return waiting
+            }
+            for wire in waiting { #expect(try await wire.reply().status == 204) }
+            #expect(try await world.call("GET", "/base/tower/a.json", key: nil).status == 200)
+        }
+    }
+
+    @Test("with invented keys delay no valid key, and get 401, or 429 if they are many")
+    func inventedKeys() async throws {
+        try await Self.withApp(refusalsPerSecond: 1) { world in
+            let made = try await world.expect(
+                201, "POST", "/v1/apps/tower/keys", #"{"name": "backend", "scopes": ["devices"]}"#)
+            let valid = try #require(try made.json()["key"]?.string)
+            let (strangers, backend) = try await Self.locking("api_keys", world) {
+                let strangers = try await Self.send(20, world) { number in
+                    let path = number.isMultiple(of: 2) ? "/v1/apps/tower/devices" : "/base/nosuch/a.json"
+                    return GatewayWorld.request("GET", path, key: Self.invented())
+                }
+                let backend = try await Self.send(1, world) { _ in
+                    GatewayWorld.request("GET", "/v1/apps/tower/devices", key: valid)
+                }
+                try await Self.useKeys(world)
+                let census = await world.pool.census()
+                #expect(census.busy == 2 && census.waiting == 0, "all wait for one query")
+                return (strangers, backend)
+            }
+            #expect(try await backend[0].reply().status == 200)
+            var statuses: [Int: Int] = [:]
+            for wire in strangers {
+                let reply = try await wire.reply()
+                statuses[reply.status, default: 0] += 1
+                #expect((reply.header("retry-after") != nil) == (reply.status == 429))
+            }
+            #expect(Set(statuses.keys) == [401, 429])
+            try await Self.useKeys(world, again: true)
+        }
+    }
+}
+
+@Suite("The admission of strangers", .timeLimit(.minutes(2)))
+struct StrangerAdmissionTests {
+    private func strangers(places: Int, underWay: Int) -> StrangerAdmission {
+        var limits = GatewayLimits()
+        (limits.strangersMax, limits.strangersUnderWayMax) = (places, underWay)
+        return StrangerAdmission(limits)
+    }
+
+    /// A request that was admitted, refused or waits.
+    private final class Asking: Sendable {
+        private let answer = Changing<Bool?>(nil)
+
+        /// Returns once the request is answered or waits.
+        init(_ app: String?, _ strangers: StrangerAdmission) async {
+            let before = strangers.waiting
+            Task { answer.value = await strangers.enter(app) }
+            while reply == nil, strangers.waiting == before { await Task.yield() }
+        }
+
+        /// nil while the request waits.
+        var reply: Bool? { answer.value }
+    }
+
+    @Test("lets few requests be under way, and serves the apps in turn")
+    func turns() async throws {
+        let strangers = strangers(places: 100, underWay: 1)
+        #expect(await Asking("a", strangers).reply == true)
+        var waiting: [(app: String?, asking: Asking)] = []
+        for app in ["a", "a", "b", nil] { waiting.append((app, await Asking(app, strangers))) }
+        #expect(waiting.allSatisfy { $0.asking.reply == nil })
+        var last: String? = "a"
+        for (served, left) in [(0, 3), (2, 2), (3, 1), (1, 0)] {
+            strangers.leave(last)
+            #expect(strangers.waiting == left)
+            try await eventually("the next one") { waiting[served].asking.reply == true }
+            last = waiting[served].app
+        }
+    }
+
+    @Test("gives an app as many places as it leaves free, and as many under way")
+    func shares() async {
+        let strangers = strangers(places: 12, underWay: 4)
+        var replies: [Bool?] = []
+        for _ in 0..<8 { replies.append(await Asking("a", strangers).reply) }
+        #expect(replies == [true, true, nil, nil, nil, nil, false, false])
+        var others: [Bool?] = []
+        for _ in 0..<5 { others.append(await Asking("b", strangers).reply) }
+        #expect(others == [true, nil, nil, false, false])
+        #expect(await Asking(nil, strangers).reply == true)
+    }
+}
