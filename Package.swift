@@ -208,8 +208,8 @@ let package = Package(
         executable(
             "carillon-bench", .executables,
             [
-                "Basis", "Reactor", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Calendar",
-                "ProviderInterface", "Lanes",
+                "Basis", "Reactor", "TLS", "Signing", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
+                "Calendar", "ProviderInterface", "Lanes",
                 "CommandLine", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ], path: "Sources/Bench"),

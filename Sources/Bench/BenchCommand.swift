@@ -13,10 +13,11 @@ package struct BenchCommand: AsyncParsableCommand {
             examples: [
                 "carillon-bench latency", "carillon-bench broadcast --devices 1000000", "carillon-bench register",
                 "carillon-bench wakeup", "carillon-bench wire", "carillon-bench fill --devices 10000000",
+                "carillon-bench strangers",
             ]),
         subcommands: [
             LatencyBench.self, BroadcastBench.self, WakeUpBench.self, RegisterBench.self, WireBench.self,
-            FillBench.self,
+            FillBench.self, StrangersBench.self,
         ])
 
     package init() {}

@@ -24,10 +24,14 @@ struct RequestLoad {
     }
 
     /// Connects before the body and disconnects after it, so that requests are measured and not handshakes.
+    ///
+    /// - Parameter group: the threads of the connections.
     static func over<Answer>(
-        _ connections: Int, to host: String, port: Int, _ body: (RequestLoad) async throws -> Answer
+        _ connections: Int, to host: String, port: Int,
+        on group: any EventLoopGroup = .singletonMultiThreadedEventLoopGroup,
+        _ body: (RequestLoad) async throws -> Answer
     ) async throws -> Answer {
-        let bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        let bootstrap = ClientBootstrap(group: group)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -42,14 +46,41 @@ struct RequestLoad {
 
     /// - Parameter request: returns the bytes of the request with a number.
     func run(_ numbers: Range<Int>, _ request: @escaping @Sendable (Int) -> ByteBuffer) async throws -> Figures {
+        try await start(numbers, request).figures()
+    }
+
+    /// Keeps every connection busy while the body runs.
+    func beside<Answer>(
+        _ request: @escaping @Sendable (Int) -> ByteBuffer, _ body: () async throws -> Answer
+    ) async throws -> (Answer, Figures) {
+        let running = try start(0..<Int.max, request)
+        let outcome: Result<Answer, any Error>
+        do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
+        running.queue.stop()
+        let figures = try await running.figures()
+        return (try outcome.get(), figures)
+    }
+
+    private struct Running {
+        let queue: LoadQueue
+        let start = ContinuousClock().now
+
+        func figures() async throws -> Figures {
+            let statuses = try await queue.done.futureResult.get()
+            return Figures(
+                requests: statuses.values.reduce(0, +), time: ContinuousClock().now - start, statuses: statuses)
+        }
+    }
+
+    private func start(
+        _ numbers: Range<Int>, _ request: @escaping @Sendable (Int) -> ByteBuffer
+    ) throws -> Running {
         guard channels.allSatisfy(\.isActive) else { throw Self.closed }
         let done = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: [Int: Int].self)
-        let queue = LoadQueue(numbers, request: request, done: done)
-        let clock = ContinuousClock()
-        let start = clock.now
+        let queue = LoadQueue(numbers, over: channels.count, request: request, done: done)
+        let running = Running(queue: queue)
         for channel in channels { channel.pipeline.fireUserInboundEventTriggered(queue) }
-        let statuses = try await done.futureResult.get()
-        return Figures(requests: numbers.count, time: clock.now - start, statuses: statuses)
+        return running
     }
 
     fileprivate static let closed = CommandFault(
@@ -61,30 +92,38 @@ private final class LoadQueue: Sendable {
     private let numbers: Range<Int>
     private let request: @Sendable (Int) -> ByteBuffer
     private let taken = Atomic<Int>(0)
-    /// nil: the run is over.
-    private let answered = Mutex<[Int: Int]?>([:])
-    private let done: EventLoopPromise<[Int: Int]>
+    private let isStopped = Atomic<Bool>(false)
+    /// The statuses, and the number of connections that have not reported theirs; nil: the run is over.
+    private let answered: Mutex<(statuses: [Int: Int], missing: Int)?>
+    let done: EventLoopPromise<[Int: Int]>
 
     init(
-        _ numbers: Range<Int>, request: @escaping @Sendable (Int) -> ByteBuffer, done: EventLoopPromise<[Int: Int]>
+        _ numbers: Range<Int>, over connections: Int, request: @escaping @Sendable (Int) -> ByteBuffer,
+        done: EventLoopPromise<[Int: Int]>
     ) {
         self.numbers = numbers
         self.request = request
         self.done = done
+        answered = Mutex(([:], connections))
     }
+
+    /// Lets each connection end with the answer that it waits for.
+    func stop() { isStopped.store(true, ordering: .relaxed) }
 
     /// nil: all have been taken.
     func next() -> ByteBuffer? {
+        if isStopped.load(ordering: .relaxed) { return nil }
         let place = taken.add(1, ordering: .relaxed).oldValue
         return place < numbers.count ? request(numbers.lowerBound + place) : nil
     }
 
     func count(_ statuses: [Int: Int]) {
         let all = answered.withLock { answered -> [Int: Int]? in
-            answered?.merge(statuses, uniquingKeysWith: +)
-            guard let all = answered, all.values.reduce(0, +) == numbers.count else { return nil }
+            answered?.statuses.merge(statuses, uniquingKeysWith: +)
+            answered?.missing -= 1
+            guard let all = answered, all.missing == 0 else { return nil }
             answered = nil
-            return all
+            return all.statuses
         }
         if let all { done.succeed(all) }
     }
