@@ -20,7 +20,7 @@ package enum GatewayAddress {
     /// Returns the address if the command line names none: CARILLON_URL, or the place where a gateway with these
     /// variables listens. A command in a gateway's container so finds that gateway.
     package static func text(environment: [String: String]) -> String {
-        if let url = environment["CARILLON_URL"] { return url }
+        if let url = environment["CARILLON_URL"], !url.isEmpty { return url }
         guard let listen = environment["CARILLON_LISTEN"], let colon = listen.lastIndex(of: ":") else { return usual }
         let port = listen[listen.index(after: colon)...]
         // Port 0 is a free one, which only the gateway's output names.

@@ -11,11 +11,11 @@ extension GatewayClient {
 
     /// Longer than a gateway is ever silent on a stream. After this time the connection is taken for dead.
     private static let silenceMax: TimeAmount = .seconds(45)
-    private static let streaming: HTTPClient = {
+    private var streaming: HTTPClient {
         var configuration = Self.configuration
-        configuration.timeout.read = silenceMax
-        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-    }()
+        configuration.timeout.read = Self.silenceMax
+        return Self.client(configuration, hosts: hosts)
+    }
 
     /// Follows a stream until `event` returns false.
     ///
@@ -29,7 +29,7 @@ extension GatewayClient {
         request.headers.add(name: "accept", value: "text/event-stream")
         if !lastID.isEmpty { request.headers.add(name: "last-event-id", value: lastID) }
         let whole = request
-        let response = try await reaching { try await Self.streaming.execute(whole, deadline: .distantFuture) }
+        let response = try await reaching { try await streaming.execute(whole, deadline: .distantFuture) }
         let status = Int(response.status.code)
         guard status == 200 else {
             let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }

@@ -3,6 +3,7 @@ import Foundation
 import JSON
 import NIOCore
 import NIOSSL
+import Synchronization
 
 package struct GatewayClient: Sendable {
     package let base: String
@@ -18,12 +19,14 @@ package struct GatewayClient: Sendable {
         configuration.redirectConfiguration = .disallow
         return configuration
     }()
-    private static let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    /// The names that are other hosts for this client than for everybody: a gateway on this machine has a certificate
+    /// for its public name.
+    let hosts: [String: String]
     /// nil: only the system's authorities are trusted.
     private let tls: TLSConfiguration?
 
-    package init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
-        (self.base, self.key) = (base, key)
+    package init(base: String, key: String, authorities: [NIOSSLCertificate] = [], hosts: [String: String] = [:]) {
+        (self.base, self.key, self.hosts) = (base, key, hosts)
         guard !authorities.isEmpty else {
             tls = nil
             return
@@ -32,6 +35,23 @@ package struct GatewayClient: Sendable {
         tls.additionalTrustRoots = [.certificates(authorities)]
         self.tls = tls
     }
+
+    private var http: HTTPClient { Self.client(Self.configuration, hosts: hosts) }
+
+    /// Returns the client with these settings. It lives as long as the process.
+    static func client(_ configuration: HTTPClient.Configuration, hosts: [String: String]) -> HTTPClient {
+        kept.withLock { kept in
+            var configuration = configuration
+            configuration.dnsOverride = hosts
+            let name = "\(hosts.sorted { $0 < $1 }) \(String(describing: configuration.timeout.read))"
+            if let client = kept[name] { return client }
+            let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+            kept[name] = client
+            return client
+        }
+    }
+
+    private static let kept = Mutex<[String: HTTPClient]>([:])
 
     package struct Answer: Sendable {
         package let status: Int
@@ -87,7 +107,7 @@ package struct GatewayClient: Sendable {
         }
         let whole = request
         let answer = try await reaching {
-            let response = try await Self.http.execute(whole, timeout: .seconds(Self.deadline))
+            let response = try await http.execute(whole, timeout: .seconds(Self.deadline))
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
             return Answer(status: Int(response.status.code), body: Array(body.readableBytesView))
         }
@@ -106,7 +126,7 @@ package struct GatewayClient: Sendable {
         request.headers.add(name: "content-type", value: "application/x-ndjson")
         request.body = .stream(FileChunks(file: file), length: .unknown)
         let whole = request
-        let response = try await reaching { try await Self.http.execute(whole, deadline: .distantFuture) }
+        let response = try await reaching { try await http.execute(whole, deadline: .distantFuture) }
         let status = Int(response.status.code)
         guard status == 200 else {
             let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }
@@ -148,7 +168,8 @@ package struct GatewayClient: Sendable {
         if let fault = error as? CommandFault { return fault }
         var trouble = NetworkTrouble(error)
         if let parts = URL(string: base), let host = parts.host(percentEncoded: false) {
-            trouble = await CertificateInspector.explain(trouble, host: host, port: parts.port ?? 443)
+            let address = hosts[host] ?? host
+            trouble = await CertificateInspector.explain(trouble, host: address, port: parts.port ?? 443)
         }
         return CommandFault(
             .unreachable, "the gateway at \(base) can't be reached: \(trouble.sentence). \(Self.remedy(trouble))")

@@ -1,4 +1,5 @@
 import Foundation
+import Reactor
 
 /// The API key of a command that asks a gateway.
 package enum GatewayKey {
@@ -17,9 +18,11 @@ package enum GatewayKey {
         for name in ["CARILLON_KEY", "CARILLON_ADMIN_KEY"] {
             if let key = environment[name], !key.isEmpty { return try read(key, from: name) }
         }
-        if let folder = environment["CARILLON_DATA_DIR"] { return try read(file: folder + "/admin-key") }
+        if let folder = environment["CARILLON_DATA_DIR"], !folder.isEmpty, folder != service.dataFolder {
+            return try read(found: folder + "/admin-key")
+        }
         let ownFile = folder + "/admin-key"
-        guard !FileManager.default.fileExists(atPath: ownFile), service.isHere else { return try read(file: ownFile) }
+        guard !FileManager.default.fileExists(atPath: ownFile), service.isHere else { return try read(found: ownFile) }
         guard FileManager.default.isReadableFile(atPath: service.keyFile) else {
             let advice =
                 service.isReadable
@@ -30,7 +33,29 @@ package enum GatewayKey {
                 "no API key: \(service.keyFile), the key of the installed service, can't be read. \(advice). For "
                     + "another gateway, set CARILLON_KEY, or give the key's file with --key-file")
         }
-        return try read(file: service.keyFile)
+        return try read(found: service.keyFile)
+    }
+
+    /// Reads the first line of a file that nobody named. Others may write in its folder, so a link is not followed: it
+    /// could lead to a secret of root's, which the command would send.
+    private static func read(found path: String) throws(CommandFault) -> String {
+        let contents: [UInt8]
+        do throws(SecretFile.Fault) { contents = try SecretFile.read(path) } catch {
+            let reason =
+                switch error {
+                case .absent: "there is no \(path)"
+                case .link: "\(path) is a symbolic link, which is not followed"
+                case .notAFile: "\(path) is not a file"
+                case .foreign: "\(path) belongs to another user than its folder"
+                case .unreadable: "\(path) can't be read"
+                }
+            throw CommandFault(
+                .noPermission,
+                "no API key: \(reason). Set CARILLON_KEY or CARILLON_ADMIN_KEY, or give the key's file with --key-file")
+        }
+        let line = contents.prefix { $0 != UInt8(ascii: "\n") }
+        guard line.allSatisfy(isOfKey) else { throw isNoKey(path) }
+        return try read(String(decoding: line, as: UTF8.self), from: path)
     }
 
     /// Reads the file's first line.
@@ -51,11 +76,24 @@ package enum GatewayKey {
         let blanks = CharacterSet.whitespacesAndNewlines.union(CharacterSet(charactersIn: "\u{FEFF}"))
         let key = text.trimmingCharacters(in: blanks)
         guard !key.isEmpty else { throw CommandFault(.noPermission, "\(place) holds no API key") }
-        guard key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw CommandFault(
-                .noPermission,
-                "\(place) does not hold an API key: a key consists of letters, digits, - and _, without spaces")
-        }
+        guard key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw isNoKey(place) }
         return key
+    }
+
+    private static func isNoKey(_ place: String) -> CommandFault {
+        CommandFault(
+            .noPermission,
+            "\(place) does not hold an API key: a key consists of letters, digits, - and _, without spaces")
+    }
+
+    /// The characters of a bearer token. An operator's own key may have any of them.
+    ///
+    /// Source: RFC 6750, section 2.1.
+    private static func isOfKey(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "-._~+/=".utf8.contains(byte)
+        }
     }
 }

@@ -22,11 +22,18 @@ struct GatewayOptions: ParsableArguments {
     @Flag(help: "Prints the answer as one JSON document, for scripts.") var json = false
 
     func client() throws(CommandFault) -> GatewayClient {
-        let environment = ProcessInfo.processInfo.environment
+        let hasData = FileManager.default.fileExists(atPath: "data/postgres")
+        let caller = ProcessInfo.processInfo.environment
+        let environment = PackagedService().asking(for: caller, hasData: hasData)
+        let place: GatewayPlace
+        if let url {
+            place = GatewayPlace(base: try GatewayAddress.base(url))
+        } else {
+            place = try GatewayPlace(environment: environment)
+        }
         return GatewayClient(
-            base: try GatewayAddress.base(url ?? GatewayAddress.text(environment: environment)),
-            key: try GatewayKey.read(file: keyFile, environment: environment),
-            authorities: try authorities(environment))
+            base: place.base, key: try GatewayKey.read(file: keyFile, environment: environment),
+            authorities: try authorities(environment) + place.authorities, hosts: place.hosts)
     }
 
     private func authorities(_ environment: [String: String]) throws(CommandFault) -> [NIOSSLCertificate] {

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 /// The gateway that the Debian package runs as a service. Only root and its own user can read its files.
 package struct PackagedService: Sendable {
@@ -20,18 +21,58 @@ package struct PackagedService: Sendable {
     private static let prefix = "CARILLON_"
     /// The variables that say which gateway is meant.
     private static let choices = ["DATA_DIR", "DATABASE_URL", "SETTINGS_FILE"].map { prefix + $0 }
+    /// The variables that say where a gateway listens, and with which certificate. They belong together.
+    private static let addresses = ["URL", "LISTEN", "TLS_CERTIFICATE"].map { prefix + $0 }
+    /// The settings that hold paths. Relative ones begin in its working folder, which is the data folder.
+    private static let paths = ["DATA_DIR", "TLS_CERTIFICATE", "TLS_KEY", "MASTER_KEY_FILE", "SETTINGS_FILE"]
+        .map { prefix + $0 }
+
+    /// The variables in its settings file, and the data folder that its unit names.
+    package var variables: [String: String] {
+        let file = FileManager.default.contents(atPath: settingsFile)
+        let given = Self.variables(in: String(decoding: file ?? Data(), as: UTF8.self))
+        let all = [Self.prefix + "DATA_DIR": dataFolder].merging(given) { _, own in own }
+        return all.reduce(into: [:]) { found, pair in
+            let isRelative = Self.paths.contains(pair.key) && !pair.value.isEmpty && !pair.value.hasPrefix("/")
+            found[pair.key] = isRelative ? dataFolder + "/" + pair.value : pair.value
+        }
+    }
 
     /// Returns the variables that its unit gives it, in place of the caller's own; nil: the caller means another
     /// gateway, or can't read this one's files.
     ///
     /// - Parameter hasData: whether a gateway has kept its data in the caller's own folder.
     package func environment(of caller: [String: String], hasData: Bool) -> [String: String]? {
-        let isChosen = Self.choices.contains { caller[$0]?.isEmpty == false }
-        guard !isChosen, !hasData, isReadable else { return nil }
-        let file = FileManager.default.contents(atPath: settingsFile)
-        let given = Self.variables(in: String(decoding: file ?? Data(), as: UTF8.self))
-        return caller.filter { !$0.key.hasPrefix(Self.prefix) }
-            .merging([Self.prefix + "DATA_DIR": dataFolder]) { _, own in own }.merging(given) { _, own in own }
+        guard isMeant(by: caller, hasData: hasData) else { return nil }
+        return caller.filter { !$0.key.hasPrefix(Self.prefix) }.merging(variables) { _, own in own }
+    }
+
+    /// Returns the variables by which a command that asks a gateway finds this one. What the caller gives wins, and a
+    /// caller who gives an address gives all of it.
+    package func asking(for caller: [String: String], hasData: Bool) -> [String: String] {
+        guard isMeant(by: caller, hasData: hasData) else { return Self.filled(caller) }
+        var own = Self.filled(variables)
+        let given = caller.filter { !$0.value.isEmpty }
+        if Self.addresses.contains(where: { given[$0] != nil }) {
+            for name in Self.addresses { own[name] = nil }
+        }
+        return caller.merging(own) { given, own in given.isEmpty ? own : given }
+    }
+
+    private func isMeant(by caller: [String: String], hasData: Bool) -> Bool {
+        !Self.choices.contains { caller[$0]?.isEmpty == false } && !hasData && isReadable
+    }
+
+    /// Adds the members of the JSON file that CARILLON_SETTINGS_FILE names, which variables override. `carillon
+    /// settings` complains about a file that can't be read.
+    private static func filled(_ variables: [String: String]) -> [String: String] {
+        guard let path = variables[prefix + "SETTINGS_FILE"], let file = FileManager.default.contents(atPath: path),
+            let members = (try? JSONReader.read(Array(file)))?.object?.members
+        else { return variables }
+        let texts = members.compactMap { member in
+            member.value.string.map { (prefix + member.name.uppercased(), $0) }
+        }
+        return variables.merging(texts) { given, other in given.isEmpty ? other : given }
     }
 
     /// Reads lines NAME=value as systemd does: quotes around a value are removed; # and ; begin a comment.

@@ -12,7 +12,14 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await orComplain(ofThisMachine: json) {
-            let settings = try SettingsReader().read()
+            let (reader, service) = try SettingsReader.ofThisMachine()
+            let settings = try reader.read()
+            if let service, settings.databaseURL == nil {
+                throw StartFault(
+                    "the installed service keeps a private PostgreSQL in \(service.dataFolder), whose schema it brings up "
+                        + "to date at its start (systemctl restart carillon). Name another gateway with "
+                        + "CARILLON_DATA_DIR or CARILLON_DATABASE_URL")
+            }
             let resources = try await GatewayResources.open(settings, log: LogOutput.start(settings))
             await resources.close()
             if json {

@@ -1,12 +1,17 @@
 import ArgumentParser
 import CommandLine
+import Foundation
 import JSON
 
 struct SettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
         discussion:
-            "A setting is an environment variable, or a member of the JSON file that CARILLON_SETTINGS_FILE names.",
+            """
+            A setting is an environment variable, or a member of the JSON file that CARILLON_SETTINGS_FILE names. Root sees \
+            those of the installed service, in /etc/carillon/settings.env, unless a variable or the folder data names \
+            another gateway.
+            """,
         examples: [
             "carillon settings",
             "CARILLON_SETTINGS_FILE=carillon.json carillon settings",
@@ -24,7 +29,7 @@ struct SettingsCommand: AsyncParsableCommand {
             return
         }
         try await orComplain(ofThisMachine: json) {
-            let reader = try SettingsReader()
+            let reader = try SettingsReader.ofThisMachine().reader
             if json {
                 writeJSON(SettingsListing.json(reader))
             } else {
@@ -33,6 +38,19 @@ struct SettingsCommand: AsyncParsableCommand {
             // The list comes first, so that the faulty setting can be found above its complaint.
             _ = try reader.read()
         }
+    }
+}
+
+extension SettingsReader {
+    /// Reads the settings of the gateway that the caller means: for root that of the installed service, unless a
+    /// variable or a folder of data names another.
+    static func ofThisMachine() throws(StartFault) -> (reader: SettingsReader, service: PackagedService?) {
+        let (service, hasData) = (PackagedService(), FileManager.default.fileExists(atPath: "data/postgres"))
+        let own = ProcessInfo.processInfo.environment
+        guard let environment = service.environment(of: own, hasData: hasData) else {
+            return (try SettingsReader(environment: own), nil)
+        }
+        return (try SettingsReader(environment: environment, unitFile: service.settingsFile), service)
     }
 }
 

@@ -22,10 +22,14 @@ package struct SettingsReader: Sendable {
     static let fileVariable = prefix + "SETTINGS_FILE"
 
     private let environment: [String: String]
+    /// The file that the environment's variables were read from; nil: they are this process's own.
+    private let unitFile: String?
     private let file: (path: String, values: [(name: String, text: String)])?
 
-    package init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(StartFault) {
-        self.environment = environment
+    package init(
+        environment: [String: String] = ProcessInfo.processInfo.environment, unitFile: String? = nil
+    ) throws(StartFault) {
+        (self.environment, self.unitFile) = (environment, unitFile)
         if let path = environment[Self.fileVariable], !path.isEmpty {
             file = (path, try Self.readFile(path))
         } else {
@@ -35,7 +39,9 @@ package struct SettingsReader: Sendable {
 
     /// The given text; nil: none. An empty variable counts as absent, as compose files and unit files leave things out.
     func value(of setting: any AnySetting) -> (text: String, source: SettingSource)? {
-        if let text = environment[Self.prefix + setting.name], !text.isEmpty { return (text, .environment) }
+        if let text = environment[Self.prefix + setting.name], !text.isEmpty {
+            return (text, unitFile.map { .file($0) } ?? .environment)
+        }
         if let file, let value = file.values.first(where: { $0.name == setting.name }) {
             return (value.text, .file(file.path))
         }

@@ -63,6 +63,70 @@ struct PackagedServiceTests {
         #expect(!service.isHere && service.environment(of: [:], hasData: false) == nil)
     }
 
+    @Test("gives commands its address, certificate and key, with relative paths in its folder")
+    func asked() throws {
+        let text = "CARILLON_LISTEN=127.0.0.1:8443\nCARILLON_TLS_CERTIFICATE=chain.pem\nCARILLON_ADMIN_KEY=its-key\n"
+        try withService(text) { service throws in
+            let found = service.asking(for: ["PATH": "/usr/bin", "CARILLON_APP": "weather"], hasData: false)
+            #expect(
+                found == [
+                    "PATH": "/usr/bin", "CARILLON_APP": "weather", "CARILLON_DATA_DIR": service.dataFolder,
+                    "CARILLON_LISTEN": "127.0.0.1:8443", "CARILLON_ADMIN_KEY": "its-key",
+                    "CARILLON_TLS_CERTIFICATE": service.dataFolder + "/chain.pem",
+                ])
+            #expect(GatewayAddress.text(environment: found) == "https://127.0.0.1:8443")
+        }
+    }
+
+    @Test(
+        "gives commands no part of its address if the caller names one",
+        arguments: ["CARILLON_URL": "http://127.0.0.1:9", "CARILLON_LISTEN": "127.0.0.1:9"])
+    func addressNamed(name: String, value: String) throws {
+        try withService("CARILLON_LISTEN=127.0.0.1:8443\nCARILLON_TLS_CERTIFICATE=/chain.pem\n") { service throws in
+            let found = service.asking(for: [name: value], hasData: false)
+            #expect(GatewayAddress.text(environment: found) == "http://127.0.0.1:9")
+            #expect(found["CARILLON_DATA_DIR"] == service.dataFolder, "its key opens it")
+        }
+    }
+
+    @Test("gives commands what its JSON file says, unless a variable says otherwise")
+    func settingsFile() throws {
+        try withService("CARILLON_SETTINGS_FILE=more.json\nCARILLON_ADMIN_KEY=of-the-variable\n") { service throws in
+            let json = #"{"listen": "127.0.0.1:9000", "admin_key": "of-the-file", "backlog_messages": 5}"#
+            try Data(json.utf8).write(to: URL(filePath: service.dataFolder + "/more.json"))
+            let found = service.asking(for: [:], hasData: false)
+            #expect(found["CARILLON_LISTEN"] == "127.0.0.1:9000" && found["CARILLON_ADMIN_KEY"] == "of-the-variable")
+        }
+    }
+
+    @Test("gives commands nothing if the caller's folder has a gateway's data, or a variable names another")
+    func notAsked() throws {
+        try withService("CARILLON_LISTEN=127.0.0.1:8443\n") { service throws in
+            #expect(service.asking(for: [:], hasData: true) == [:])
+            let other = ["CARILLON_DATA_DIR": "/srv/other"]
+            #expect(service.asking(for: other, hasData: false) == other)
+        }
+    }
+
+    /// A service whose user was taken over must not make root's commands send root's secrets to it.
+    @Test("gives commands no key that is a link, or that has not a key's form", arguments: ["link", "text"])
+    func forgedKey(kind: String) throws {
+        try withService("") { service throws in
+            let (file, secret) = (service.dataFolder + "/admin-key", service.dataFolder + "/of-root")
+            try Data("root:$y$j9T$kq0:20000:0:99999:7:::\n".utf8).write(to: URL(filePath: secret))
+            if kind == "link" {
+                try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: secret)
+            } else {
+                try FileManager.default.moveItem(atPath: secret, toPath: file)
+            }
+            let fault = #expect(throws: CommandFault.self) {
+                try GatewayKey.read(file: nil, environment: [:], here: "/nowhere", service: service)
+            }
+            #expect(fault?.kind == .noPermission && fault?.description.contains(file) == true)
+            #expect(fault?.description.contains("99999") == false)
+        }
+    }
+
     @Test("gives commands its key, and else an error that names the key's file and what to do")
     func key() throws {
         try withService("") { service throws in
