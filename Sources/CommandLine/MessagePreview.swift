@@ -12,7 +12,7 @@ import Reactor
 /// A preview of what phones would get of a message. The gateway's own code builds it, without a gateway.
 struct MessagePreview {
     private let compiled: [CompiledMessage]
-    private let badges: [BadgeChange]
+    private let contents: [MessageContent]
     private let locales: LocaleTable
     private let asked: [Provider]?
     private let app: String
@@ -36,7 +36,7 @@ struct MessagePreview {
             compiled.append(message)
         }
         self.compiled = compiled
-        badges = request.contents.map(\.badge)
+        contents = request.contents
     }
 
     var isTemplate: Bool { compiled.contains { !$0.placeholders.isEmpty } }
@@ -49,8 +49,14 @@ struct MessagePreview {
         var lines: [String] = []
         for (place, previews) in previews(phone).enumerated() {
             if compiled.count > 1 { lines.append("message \(place + 1) of \(compiled.count)") }
-            let badge = badges[place] == .increment ? "+1" : nil
-            for preview in previews { lines += preview.lines(app: app, badge: badge) + [""] }
+            let badge = contents[place].badge == .increment ? "+1" : nil
+            for preview in previews {
+                lines += preview.lines(app: app, badge: badge)
+                if preview.push != nil, let left = unknown(to: preview.provider, in: contents[place]) {
+                    lines.append(left)
+                }
+                lines.append("")
+            }
         }
         return lines
     }
@@ -64,9 +70,10 @@ struct MessagePreview {
 
     private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
         let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
-        return zip(compiled, badges).map { message, change in
+        return zip(compiled, contents).map { message, content in
             let device = PreviewedDevice(
-                variant: variant, badge: Self.number(change), now: Clocks.wallNow(), placeholders: message.placeholders,
+                variant: variant, badge: Self.number(content.badge), now: Clocks.wallNow(),
+                placeholders: message.placeholders,
                 value: phone.value(of:))
             let isBlank = message.isBlank(in: variant, value: phone.value(of:))
             return PushProviders.offered.map { provider in
@@ -76,6 +83,26 @@ struct MessagePreview {
                     push: isAsked && !isBlank ? message.push(for: provider.id)?.preview(device) : nil, isBlank: isBlank)
             }
         }
+    }
+
+    /// The sentence about members of the notification that the provider's devices don't know; nil: they know all.
+    private func unknown(to provider: Provider, in content: MessageContent) -> String? {
+        let (text, presentation) = (content.notification, content.presentation)
+        let (phone, given): (String, [(name: String, isGiven: Bool)]) =
+            switch provider {
+            case .apns: ("An iPhone", [("channel", presentation.channel != nil)])
+            case .fcm:
+                (
+                    "An Android phone",
+                    [
+                        ("subtitle", text?.subtitle != nil), ("category", presentation.category != nil),
+                        ("thread", presentation.thread != nil),
+                    ]
+                )
+            case .hms, .webpush: ("", [])
+            }
+        let names = given.filter(\.isGiven).map(\.name)
+        return names.isEmpty ? nil : "  \(phone) has no use for: \(names.joined(separator: ", "))."
     }
 
     private static func number(_ change: BadgeChange) -> Int32? {

@@ -1,3 +1,4 @@
+import Content
 import JSON
 
 package struct NotificationDrawing {
@@ -5,6 +6,7 @@ package struct NotificationDrawing {
     package var title: String?
     package var subtitle: String?
     package var body: String?
+    package var image: String?
     package var remarks: [String] = []
     private static let width = 46
 
@@ -25,6 +27,11 @@ package struct NotificationDrawing {
         if let number = aps?["badge"]?.integer { remarks.append("badge \(badge ?? String(number))") }
         if let sound = aps?["sound"]?.string { remarks.append("sound \(sound)") }
         if aps?["content-available"]?.integer == 1 { remarks.append("wakes the app") }
+        image = payload.object?[DataName.image]?.string
+        if let link = payload.object?[DataName.link]?.string { remarks.append("opens \(TerminalText.clean(link))") }
+        for (name, member) in [
+            ("category", "category"), ("thread", "thread-id"), ("interruption", "interruption-level"),
+        ] { if let text = aps?[member]?.string { remarks.append("\(name) \(TerminalText.clean(text))") } }
         let others = (payload.object?.members ?? []).filter { $0.name != "aps" }.map(\.name)
         if !others.isEmpty { remarks.append("data " + others.joined(separator: ", ")) }
     }
@@ -39,7 +46,12 @@ package struct NotificationDrawing {
         body = android?["body"]?.string ?? common?["body"]?.string
         if let count = android?["notification_count"]?.integer { remarks.append("badge \(badge ?? String(count))") }
         if let sound = android?["sound"]?.string { remarks.append("sound \(sound)") }
-        if let channel = android?["channel_id"]?.string { remarks.append("channel \(channel)") }
+        if let channel = android?["channel_id"]?.string { remarks.append("channel \(TerminalText.clean(channel))") }
+        if let priority = android?["notification_priority"]?.string { remarks.append(TerminalText.clean(priority)) }
+        image = android?["image"]?.string ?? common?["image"]?.string
+        if let link = message?["data"]?.object?[DataName.link]?.string {
+            remarks.append("opens \(TerminalText.clean(link))")
+        }
         let data = (message?["data"]?.object?.members ?? []).map(\.name)
         if !data.isEmpty { remarks.append("data " + data.joined(separator: ", ")) }
     }
@@ -56,6 +68,7 @@ package struct NotificationDrawing {
             for part in [title, subtitle, body] {
                 if let part { text += Self.wrapped(part, to: inner) }
             }
+            if let image { text += Self.wrapped("[picture: \(image)]", to: inner) }
         }
         let edge = String(repeating: "-", count: Self.width - 2)
         let rows = text.map { line in

@@ -28,6 +28,9 @@ struct ContentPlaceholders {
             let place = text / "localizations" / localization.locale
             return Localization(locale: localization.locale, text: try marked(localization.text, at: place))
         }
+        content.presentation.category = try marked(content.presentation.category, at: text / "category")
+        content.presentation.channel = try marked(content.presentation.channel, at: text / "channel")
+        content.presentation.thread = try marked(content.presentation.thread, at: text / "thread")
         content.sound = try marked(content.sound, at: .root / "sound")
         content.data = try content.data.map { (member) throws(ContentFault) in
             let place = JSONPointer.root / "data" / member.name
@@ -45,10 +48,7 @@ struct ContentPlaceholders {
     private mutating func marked(
         _ text: NotificationText, at place: JSONPointer
     ) throws(ContentFault) -> NotificationText {
-        NotificationText(
-            title: try marked(text.title, at: place / "title"),
-            subtitle: try marked(text.subtitle, at: place / "subtitle"),
-            body: try marked(text.body, at: place / "body"))
+        try NotificationText { (part) throws(ContentFault) in try marked(text[part], at: place / part.rawValue) }
     }
 
     private mutating func marked(_ json: JSONText, at place: JSONPointer) throws(ContentFault) -> JSONText {

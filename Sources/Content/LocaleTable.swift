@@ -306,6 +306,6 @@ extension UInt8 {
 
 extension NotificationText {
     fileprivate func over(_ other: NotificationText) -> NotificationText {
-        NotificationText(title: title ?? other.title, subtitle: subtitle ?? other.subtitle, body: body ?? other.body)
+        NotificationText { self[$0] ?? other[$0] }
     }
 }

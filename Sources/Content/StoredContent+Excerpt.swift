@@ -14,14 +14,10 @@ extension StoredContent {
         }
         var text = NotificationText()
         while let name = reader.string(), reader.skip(":"), let value = reader.string() {
-            switch name {
-            case "title": text.title = value
-            case "subtitle": text.subtitle = value
-            default: text.body = value
-            }
+            if let part = NotificationPart(rawValue: name) { text[part] = value }
             guard reader.skip(",") else { break }
         }
-        guard text.byteCount > 0 else { return nil }
+        guard text.isGiven else { return nil }
         return TextInLanguage(language: nil, title: text.title, body: text.body).shortened
     }
 }

@@ -25,6 +25,11 @@ package enum StoredContent {
                 }
             }
         }
+        let presentation = content.presentation
+        writer.optionalMember("category", presentation.category)
+        writer.optionalMember("channel", presentation.channel)
+        writer.optionalMember("thread", presentation.thread)
+        writer.optionalMember("interruption", presentation.interruption?.name)
         switch content.badge {
         case .none: break
         case .increment: writer.member("badge", "increment")
@@ -48,9 +53,7 @@ package enum StoredContent {
     }
 
     private static func write(_ text: NotificationText, to writer: inout JSONWriter) {
-        writer.optionalMember("title", text.title)
-        writer.optionalMember("subtitle", text.subtitle)
-        writer.optionalMember("body", text.body)
+        for part in NotificationPart.allCases { writer.optionalMember(part.rawValue, text[part]) }
     }
 
     /// Throws on an unknown format, and on bytes that `encode` did not write.
@@ -72,6 +75,10 @@ package enum StoredContent {
         return MessageContent(
             notification: stored["notification"]?.object.map(notification),
             localizations: try localizations(stored["localizations"]),
+            presentation: NotificationPresentation(
+                category: stored["category"]?.string, channel: stored["channel"]?.string,
+                thread: stored["thread"]?.string,
+                interruption: stored["interruption"]?.string.flatMap(InterruptionLevel.init(name:))),
             badge: badge(stored["badge"]), sound: stored["sound"]?.string,
             data: stored["data"]?.object?.members.map { DataMember(name: $0.name, json: JSONText($0.value)) } ?? [],
             options: options, overrides: overrides, isTemplate: stored["template"]?.bool ?? false)
@@ -87,8 +94,7 @@ package enum StoredContent {
     }
 
     private static func notification(_ stored: JSONObject) -> NotificationText {
-        NotificationText(
-            title: stored["title"]?.string, subtitle: stored["subtitle"]?.string, body: stored["body"]?.string)
+        NotificationText { stored[$0.rawValue]?.string }
     }
 
     private static func badge(_ stored: JSONValue?) -> BadgeChange {

@@ -309,6 +309,15 @@ struct MessageRequestTests {
         with(#""notification": {"title": 1}"#, .wrongType, "/notification/title"),
         with(#""notification": {"body": ["x"]}"#, .wrongType, "/notification/body"),
         with(#""notification": {"subtitle": false}"#, .wrongType, "/notification/subtitle"),
+        with(#""notification": {"image": "http://a.example/n.png"}"#, .invalidValue, "/notification/image"),
+        with(
+            #""notification": {"localizations": {"fr": {"link": "midi"}}}"#, .invalidValue,
+            "/notification/localizations/fr/link"),
+        with(#""notification": {"interruption": "loud"}"#, .invalidValue, "/notification/interruption"),
+        with(
+            #""notification": {"localizations": {"fr": {"category": "a"}}}"#, .unknownMember,
+            "/notification/localizations/fr/category"),
+        with(#""data": {"carillon_link": "a"}"#, .reservedKey, "/data/carillon_link"),
         with(#""notification": {"text": "x"}"#, .unknownMember, "/notification/text"),
         with(#""notification": {"body": "\ud83d"}"#, .malformedJSON),
     ]

@@ -33,14 +33,17 @@ struct APIMessage {
 
     private static func readNotification(_ object: JSONObject, into content: inout MessageContent) throws {
         content.notification = text(object)
+        content.presentation = NotificationPresentation(
+            category: object["category"]?.string, channel: object["channel"]?.string,
+            thread: object["thread"]?.string,
+            interruption: object["interruption"]?.string.flatMap(InterruptionLevel.init(name:)))
         content.localizations = (object["localizations"]?.object?.members ?? []).map {
             Localization(locale: $0.name, text: text($0.value.object ?? JSONObject()))
         }
     }
 
     private static func text(_ object: JSONObject) -> NotificationText {
-        NotificationText(
-            title: object["title"]?.string, subtitle: object["subtitle"]?.string, body: object["body"]?.string)
+        NotificationText { object[$0.rawValue]?.string }
     }
 
     private static func options(_ object: JSONObject) throws -> MessageOptions {

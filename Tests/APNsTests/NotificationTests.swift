@@ -45,6 +45,41 @@ struct AlertPayloadTests {
                 + #""z":1.50,"a":{"b":[null]}}"#)
     }
 
+    private static let rich = MessageContent(
+        notification: NotificationText(body: "Noon", image: "https://a.example/en.png", link: "app://noon"),
+        localizations: [
+            Localization(locale: "fr", text: NotificationText(body: "Midi", image: "https://a.example/fr.png")),
+            Localization(locale: "de", text: NotificationText(body: "Mittag")),
+        ],
+        presentation: NotificationPresentation(
+            category: "NEWS", channel: "news", thread: "t1", interruption: .timeSensitive))
+
+    @Test("puts category, thread and interruption into aps, and has a picture fetched")
+    func presented() throws {
+        #expect(
+            try payload(Self.rich)
+                == #"{"aps":{"alert":{"body":"Noon"},"category":"NEWS","thread-id":"t1","#
+                + #""interruption-level":"time-sensitive","mutable-content":1},"#
+                + #""carillon_image":"https://a.example/en.png","carillon_link":"app://noon"}"#)
+    }
+
+    @Test("puts each language's own picture and link beside aps")
+    func addressesOfLanguages() throws {
+        let tails = try compile(Self.rich).payloads.map { String(decoding: $0.tail, as: UTF8.self) }
+        #expect(tails[1].contains("fr.png") && tails[1].contains("app://noon"))
+        #expect(tails[2].contains("en.png") && tails[2].contains("app://noon"))
+    }
+
+    @Test("takes the sender's own aps in place of the presentation, member by member")
+    func presentationOverridden() throws {
+        var content = Self.rich
+        content.overrides[.apns] = try json(
+            #"{"aps":{"interruption-level":"passive","category":null},"carillon_link":null}"#)
+        let written = try payload(content)
+        #expect(written.contains(#""interruption-level":"passive""#) && !written.contains("category"))
+        #expect(!written.contains("carillon_link"))
+    }
+
     @Test("leaves a placeholder for the badge, which takes its comma along if there is no badge")
     func badgeHole() throws {
         let notification = NotificationText(body: "Hi")

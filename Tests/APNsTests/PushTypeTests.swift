@@ -268,6 +268,7 @@ struct LiveActivityTests {
             (#"{"event":"end","alert":{"sound":1}}"#, "", "invalid_value /apns/aps/alert/sound"),
             (#"{"event":"end"}"#, #","badge":1"#, "not_for_push_type /badge"),
             (#"{"event":"end"}"#, #","notification":{"subtitle":"a"}"#, "not_for_push_type /notification/subtitle"),
+            (#"{"event":"end"}"#, #","notification":{"link":"a:b"}"#, "not_for_push_type /notification/link"),
             (
                 #"{"event":"end"}"#, #","notification":{"localizations":{"fr":{"subtitle":"a"}}}"#,
                 "not_for_push_type /notification/localizations/fr/subtitle"

@@ -48,4 +48,20 @@ struct NotificationDrawingTests {
         let picture = NotificationDrawing(fcm: request, app: "garden")
         #expect(picture.title == "Midday" && picture.body == "Twelve")
     }
+
+    @Test("names the picture, the link and how it is presented")
+    func rich() throws {
+        let payload = try json(
+            #"{"aps":{"alert":{"body":"Noon"},"category":"NEWS","thread-id":"t1","interruption-level":"passive"},"#
+                + #""carillon_image":"https://a.example/n.png","carillon_link":"app://noon"}"#)
+        let iPhone = NotificationDrawing(apns: payload, app: "garden")
+        #expect(iPhone.lines.contains { $0.contains("[picture: https://a.example/n.png]") })
+        #expect(iPhone.remarks.prefix(4) == ["opens app://noon", "category NEWS", "thread t1", "interruption passive"])
+        let request = try json(
+            #"{"message":{"notification":{"body":"Noon","image":"https://a.example/n.png"},"#
+                + #""data":{"carillon_link":"app://noon"},"android":{"notification":{"channel_id":"news"}}}}"#)
+        let android = NotificationDrawing(fcm: request, app: "garden")
+        #expect(android.lines.contains { $0.contains("[picture: https://a.example/n.png]") })
+        #expect(android.remarks.prefix(2) == ["channel news", "opens app://noon"])
+    }
 }

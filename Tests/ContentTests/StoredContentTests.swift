@@ -18,6 +18,11 @@ struct StoredContentTests {
         MessageContent(
             badge: .value(0), options: MessageOptions(priority: .normal, ttlSeconds: 0, pushType: .background)),
         MessageContent(notification: NotificationText(), badge: .value(.max)),
+        MessageContent(
+            notification: NotificationText(body: "Noon", image: "https://a.example/n.png", link: "app://noon"),
+            localizations: [Localization(locale: "fr", text: NotificationText(link: "app://midi"))],
+            presentation: NotificationPresentation(
+                category: "NEWS", channel: "news", thread: "t1", interruption: .timeSensitive)),
     ]
     private static let richContents: [MessageContent] =
         [

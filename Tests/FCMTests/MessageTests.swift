@@ -81,6 +81,34 @@ struct MessageTests {
                 + #""headers":{"apns-priority":"5","apns-collapse-id":"noon","apns-expiration":"1796126400"}}}}"#)
     }
 
+    @Test("shows the picture, gives apps its address and the link, and tells each platform how to present it")
+    func rich() throws {
+        let content = MessageContent(
+            notification: NotificationText(body: "Noon", image: "https://a.example/n.png", link: "app://noon"),
+            presentation: NotificationPresentation(
+                category: "NEWS", channel: "news", thread: "t1", interruption: .critical))
+        #expect(
+            try body(content)
+                == #"{"message":{"notification":{"body":"Noon","image":"https://a.example/n.png"},"#
+                + #""data":{"carillon_image":"https://a.example/n.png","carillon_link":"app://noon","carillon_id":"\#(id)"},"#
+                + #""webpush":{"headers":{"TTL":"3600"},"notification":{"tag":"\#(id)"}},"#
+                + #""android":{"priority":"HIGH","ttl":"3600s","notification":{"tag":"\#(id)","channel_id":"news","#
+                + #""notification_priority":"PRIORITY_MAX"}},"token":"tok:en","#
+                + #""apns":{"payload":{"aps":{"category":"NEWS","thread-id":"t1","interruption-level":"critical","#
+                + #""mutable-content":1}},"headers":{"apns-collapse-id":"\#(digits)","apns-expiration":"1796126400"}}}}"#
+        )
+    }
+
+    @Test(
+        "never hurries or delays a push for its interruption level",
+        arguments: InterruptionLevel.allCases)
+    func interruption(level: InterruptionLevel) throws {
+        var content = MessageContent(notification: text, options: MessageOptions(priority: .normal))
+        content.presentation.interruption = level
+        #expect(try member(content, "/android/priority")?.string == "NORMAL")
+        #expect(try member(content, "/apns/headers/apns-priority")?.string == "5")
+    }
+
     @Test("omits the badge of a push that has none")
     func badges() throws {
         let content = MessageContent(notification: text, badge: .value(0), sound: "s")

@@ -14,15 +14,10 @@ package struct ChangeRequest: Equatable, Sendable {
     package private(set) var ratePerSecond: Change<Int32> = .keep
     /// The new time as it was written: what it means depends on the message. `clear`: now.
     package private(set) var sendAt: Change<String> = .keep
-    /// nil: the texts stay.
-    package private(set) var texts: Texts?
+    /// nil: the notification stays.
+    package private(set) var notification: GivenNotification?
     /// nil: the audience stays.
     package private(set) var audience: Audience?
-
-    package struct Texts: Equatable, Sendable {
-        package let common: NotificationText?
-        package let localizations: [Localization]
-    }
 
     package static func read(_ body: [UInt8]) throws(Problem) -> ChangeRequest {
         var reader = try EnvelopeReader(body: body)
@@ -33,8 +28,7 @@ package struct ChangeRequest: Equatable, Sendable {
         }
         if reader.peek("send_at") != nil { change.sendAt = try reader.anyString("send_at").map { .set($0) } ?? .clear }
         if reader.peek("notification") != nil {
-            let (common, localizations) = try MessageRequest.readNotification(&reader)
-            change.texts = Texts(common: common, localizations: localizations)
+            change.notification = try GivenNotification.read(&reader)
         }
         if reader.peek("audience") != nil { change.audience = try AudienceRequest.read(&reader) }
         try reader.end()
@@ -57,7 +51,7 @@ package struct ChangeRequest: Equatable, Sendable {
     /// Whether the change requires that the message has not started.
     var isBeforeStart: Bool { name != .keep || changesRequest }
 
-    private var changesRequest: Bool { sendAt != .keep || texts != nil || audience != nil }
+    private var changesRequest: Bool { sendAt != .keep || notification != nil || audience != nil }
 }
 
 extension ChangeRequest {
@@ -76,8 +70,11 @@ extension ChangeRequest {
         guard changesRequest else { return revision }
         guard var request = record.request else { throw .contentSwept }
         if let audience { request.audience = audience.withCutoffs(of: app, at: record.acceptedAt) }
-        if let texts {
-            (request.content.notification, request.content.localizations) = (texts.common, texts.localizations)
+        if let notification {
+            (request.content.notification, request.content.localizations) = (
+                notification.text, notification.localizations
+            )
+            request.content.presentation = notification.presentation
             request.content.isTemplate = request.content.hasBraces
         }
         try MessageRequest.checkKind(of: request.audience, request.content.options.pushType)

@@ -34,10 +34,11 @@ package struct MessageRequest: Equatable, Sendable {
         for provider in Provider.allCases where PushProviders.offered(provider) == nil {
             try reader.notYet(provider.name)
         }
-        let (text, localizations) = try readNotification(&reader)
+        let shown = try GivenNotification.read(&reader)
         let (options, sendAt, rate) = try readOptions(&reader)
         var content = MessageContent(
-            notification: text, localizations: localizations, badge: try readBadge(&reader),
+            notification: shown.text, localizations: shown.localizations, presentation: shown.presentation,
+            badge: try readBadge(&reader),
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
             options: options)
         var records: (provider: Provider, texts: [JSONText])?
@@ -76,51 +77,6 @@ package struct MessageRequest: Equatable, Sendable {
                 + "push type of \(kind.name) in options.push_type.", at: .root / "audience" / "kind")
     }
 
-    static func readNotification(
-        _ message: inout EnvelopeReader
-    ) throws(Problem) -> (NotificationText?, [Localization]) {
-        guard var reader = try message.object("notification") else { return (nil, []) }
-        let localizations = try readLocalizations(&reader)
-        let text = try readText(&reader)
-        return (text, localizations)
-    }
-
-    private static func readText(_ reader: inout EnvelopeReader) throws(Problem) -> NotificationText {
-        let text = NotificationText(
-            title: try reader.anyString("title"), subtitle: try reader.anyString("subtitle"),
-            body: try reader.anyString("body"))
-        try reader.end()
-        return text
-    }
-
-    private static func readLocalizations(_ notification: inout EnvelopeReader) throws(Problem) -> [Localization] {
-        guard let value = notification.take("localizations") else { return [] }
-        let pointer = notification.pointer / "localizations"
-        let object = try value.members(at: pointer)
-        guard object.count <= MessageLimits.localizationsMax else {
-            throw Problem(
-                .valueTooLong,
-                "This has \(object.count) locales; the limit is \(MessageLimits.localizationsMax).", at: pointer)
-        }
-        var localizations: [Localization] = []
-        for member in object.members {
-            guard LocaleTable.isLocale(member.name) else {
-                throw Problem(
-                    .invalidValue,
-                    "A locale is a tag such as fr, fr-CA or zh-Hant-TW, each part of 1 to 8 letters or "
-                        + "digits.", at: pointer)
-            }
-            var reader = try EnvelopeReader(member.value, at: pointer / member.name)
-            localizations.append(Localization(locale: member.name, text: try readText(&reader)))
-        }
-        if let duplicates = LocaleTable.duplicates(in: localizations.map(\.locale)) {
-            throw Problem(
-                .invalidValue, "\(localizations[duplicates.first].locale) is the same locale; name it once.",
-                at: pointer / localizations[duplicates.second].locale)
-        }
-        return localizations
-    }
-
     private static func readBadge(_ reader: inout EnvelopeReader) throws(Problem) -> BadgeChange {
         guard let value = reader.take("badge") else { return .none }
         let pointer = reader.pointer / "badge"
@@ -144,7 +100,7 @@ package struct MessageRequest: Equatable, Sendable {
                 throw Problem(.invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
             // No message may use these, whichever provider it reaches. FCM's compiler refuses FCM's reserved names.
-            guard !["aps", "carillon_id"].contains(member.name) else {
+            guard !["aps", "carillon_id", DataName.image, DataName.link].contains(member.name) else {
                 throw Problem(
                     .reservedKey, "This name is reserved for APNs or the gateway; choose another one.",
                     at: pointer / member.name)
@@ -201,7 +157,9 @@ extension MessageContent {
     /// Whether two opening braces stand side by side. Outside of its texts, JSON without white space has none.
     var hasBraces: Bool {
         let texts = [notification].compactMap(\.self) + localizations.map(\.text)
-        let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
+        let shown =
+            texts.flatMap { text in NotificationPart.allCases.map { text[$0] } }
+            + [presentation.category, presentation.channel, presentation.thread, sound, options.collapseID]
         return shown.contains { $0.map(TemplateText.isOne) ?? false }
             || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes.span) }
             || overrides.providers.contains { overrides[$0].map { TemplateText.hasOpening($0.bytes.span) } ?? false }

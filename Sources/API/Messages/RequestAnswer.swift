@@ -23,7 +23,7 @@ package struct RequestAnswer: Sendable {
         writer.object("request") { writer in
             if let name { writer.member("name", name) }
             writer.object("audience") { write(request.audience, to: &$0) }
-            write(content.notification, content.localizations, to: &writer)
+            writeNotification(of: content, to: &writer)
             switch content.badge {
             case .none: break
             case .increment: writer.member("badge", "increment")
@@ -68,10 +68,16 @@ package struct RequestAnswer: Sendable {
         if case .whole = view, let provider { writer.member("token", provider.text(of: target.token)) }
     }
 
-    private func write(_ common: NotificationText?, _ localizations: [Localization], to writer: inout JSONWriter) {
-        guard common != nil || !localizations.isEmpty else { return }
+    private func writeNotification(of content: MessageContent, to writer: inout JSONWriter) {
+        let localizations = content.localizations
+        guard content.notification != nil || !localizations.isEmpty else { return }
         writer.object("notification") { writer in
-            if let common { write(common, to: &writer) }
+            if let common = content.notification { write(common, to: &writer) }
+            let presentation = content.presentation
+            if let category = presentation.category { writer.member("category", category) }
+            if let channel = presentation.channel { writer.member("channel", channel) }
+            if let thread = presentation.thread { writer.member("thread", thread) }
+            if let level = presentation.interruption { writer.member("interruption", level.name) }
             guard !localizations.isEmpty else { return }
             writer.object("localizations") { writer in
                 for localization in localizations {
@@ -82,9 +88,7 @@ package struct RequestAnswer: Sendable {
     }
 
     private func write(_ text: NotificationText, to writer: inout JSONWriter) {
-        if let title = text.title { writer.member("title", title) }
-        if let subtitle = text.subtitle { writer.member("subtitle", subtitle) }
-        if let body = text.body { writer.member("body", body) }
+        for part in NotificationPart.allCases { if let own = text[part] { writer.member(part.rawValue, own) } }
     }
 
     private func writeOptions(of request: StoredRequest, to writer: inout JSONWriter) {

@@ -1,9 +1,25 @@
 import Content
 import JSON
+import Model
 
 /// The texts of a message as a person gave them: the common text, and one for each language.
 package struct MessageTexts: Equatable {
-    package enum Part: String, CaseIterable, Sendable { case title, subtitle, body }
+    /// A member of a notification. The names are the API's.
+    package enum Part: String, CaseIterable, Sendable {
+        case title, subtitle, body, image, link
+        case category, channel, thread, interruption
+
+        /// Whether each language may have its own.
+        var isOfLanguage: Bool { NotificationPart(rawValue: rawValue) != nil }
+
+        static let names = list(allCases)
+        static let namesOfLanguages = list(allCases.filter(\.isOfLanguage))
+
+        private static func list(_ parts: [Part]) -> String {
+            let names = parts.map(\.rawValue)
+            return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+        }
+    }
 
     private struct Entry: Equatable {
         /// nil: the common text.
@@ -27,10 +43,13 @@ package struct MessageTexts: Equatable {
         let language = colon.map { String(name[..<$0]) }
         let part = String(colon.map { name[name.index(after: $0)...] } ?? name)
         guard let part = Part(rawValue: part) else {
-            throw CommandFault(.usage, "--text \(text): \(part) is no part of a text. Use title, subtitle or body")
+            throw CommandFault(.usage, "--text \(text): \(part) is no part of a text. Use \(Part.names)")
         }
         if let language, !LocaleTable.isLocale(language) {
             throw CommandFault(.usage, "--text \(text): " + Self.noLanguage(language))
+        }
+        if language != nil, !part.isOfLanguage {
+            throw CommandFault(.usage, "--text \(text): \(Self.sameInAll(part))")
         }
         let value = String(text[text.index(after: sign)...])
         try Self.checkVisible(value, "--text \(name)=")
@@ -48,6 +67,10 @@ package struct MessageTexts: Equatable {
             .usage,
             "\(option) has no visible text, so nothing was sent or changed. Is a variable of the script not set? "
                 + "Leave the option out if the message has no such text")
+    }
+
+    static func sameInAll(_ part: Part) -> String {
+        "a \(part.rawValue) is the same in all languages. Only \(Part.namesOfLanguages) has one for each"
     }
 
     static func noLanguage(_ tag: String) -> String {

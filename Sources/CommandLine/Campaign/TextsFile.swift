@@ -3,7 +3,8 @@ import Content
 /// A file of texts for people who write no JSON.
 ///
 /// `[fr]` begins the text in a language. `[default]`, or the lines before the first section, is the common text. Lines
-/// are `title:`, `subtitle:` and `body:`. A line that begins with a space or a tab continues the body above it as a new
+/// are `title:`, `subtitle:`, `body:`, `image:` and `link:`; in the common text also `category:`, `channel:`, `thread:`
+/// and `interruption:`. A line that begins with a space or a tab continues the body above it as a new
 /// line. Empty lines between such lines belong to the body too.
 package struct TextsFile {
     private let name: String
@@ -86,8 +87,10 @@ package struct TextsFile {
         let name = Self.trimmed(text[..<colon])
         guard let part = MessageTexts.Part(rawValue: name.lowercased()) else {
             throw fault(
-                number, "\"\(name)\" is no title, subtitle or body. A line that continues a body begins with a space")
+                number,
+                "\"\(name)\" is no \(MessageTexts.Part.names). A line that continues a body begins with a space")
         }
+        guard language == nil || part.isOfLanguage else { throw fault(number, MessageTexts.sameInAll(part)) }
         open = OpenPart(part: part, line: number, text: String(Self.trimmed(text[text.index(after: colon)...])))
     }
 

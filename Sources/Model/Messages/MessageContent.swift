@@ -3,6 +3,8 @@ package struct MessageContent: Equatable, Sendable {
     package var notification: NotificationText?
     /// The text in other languages, each locale once. Each entry holds only the differences.
     package var localizations: [Localization]
+    /// How devices present the notification, in every language.
+    package var presentation: NotificationPresentation
     package var badge: BadgeChange
     /// A sound's file name, or "default".
     package var sound: String?
@@ -15,11 +17,13 @@ package struct MessageContent: Equatable, Sendable {
     package var isTemplate: Bool
 
     package init(
-        notification: NotificationText? = nil, localizations: [Localization] = [], badge: BadgeChange = .none,
+        notification: NotificationText? = nil, localizations: [Localization] = [],
+        presentation: NotificationPresentation = NotificationPresentation(), badge: BadgeChange = .none,
         sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
         overrides: ProviderOverrides = ProviderOverrides(), isTemplate: Bool = false
     ) {
-        (self.notification, self.localizations, self.badge, self.sound) = (notification, localizations, badge, sound)
+        (self.notification, self.localizations, self.presentation) = (notification, localizations, presentation)
+        (self.badge, self.sound) = (badge, sound)
         (self.data, self.options, self.overrides, self.isTemplate) = (data, options, overrides, isTemplate)
     }
 }
@@ -60,13 +64,92 @@ package struct NotificationText: Equatable, Sendable {
     package var title: String?
     package var subtitle: String?
     package var body: String?
+    /// The address of a picture that stands in the notification.
+    package var image: String?
+    /// The address that the app opens when the notification is tapped.
+    package var link: String?
 
-    package init(title: String? = nil, subtitle: String? = nil, body: String? = nil) {
+    package init(
+        title: String? = nil, subtitle: String? = nil, body: String? = nil, image: String? = nil, link: String? = nil
+    ) {
         (self.title, self.subtitle, self.body) = (title, subtitle, body)
+        (self.image, self.link) = (image, link)
     }
 
-    /// The length of all its texts, in UTF-8.
-    package var byteCount: Int { [title, subtitle, body].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
+    package subscript(part: NotificationPart) -> String? {
+        get {
+            switch part {
+            case .title: title
+            case .subtitle: subtitle
+            case .body: body
+            case .image: image
+            case .link: link
+            }
+        }
+        set {
+            switch part {
+            case .title: title = newValue
+            case .subtitle: subtitle = newValue
+            case .body: body = newValue
+            case .image: image = newValue
+            case .link: link = newValue
+            }
+        }
+    }
+
+    /// Makes a text of what a function returns for each part.
+    package init<Fault: Error>(_ part: (NotificationPart) throws(Fault) -> String?) throws(Fault) {
+        self.init()
+        for each in NotificationPart.allCases { self[each] = try part(each) }
+    }
+
+    /// The length of all its parts, in UTF-8.
+    package var byteCount: Int { NotificationPart.allCases.reduce(0) { $0 + (self[$1]?.utf8.count ?? 0) } }
+}
+
+/// The parts of a notification that may differ by language. The names are the API's.
+package enum NotificationPart: String, CaseIterable, Sendable {
+    case title, subtitle, body, image, link
+
+    /// Whether it is a web address, and no text.
+    package var isAddress: Bool { self == .image || self == .link }
+}
+
+/// How devices present a notification. What a provider's devices don't know is left out for them.
+package struct NotificationPresentation: Equatable, Sendable {
+    /// The id of a group of actions that the app has registered (Apple).
+    package var category: String?
+    /// The id of a notification channel that the app has made (Android).
+    package var channel: String?
+    /// The id that groups notifications (Apple).
+    package var thread: String?
+    /// nil: the provider's default, which is `active`.
+    package var interruption: InterruptionLevel?
+
+    package init(
+        category: String? = nil, channel: String? = nil, thread: String? = nil, interruption: InterruptionLevel? = nil
+    ) {
+        (self.category, self.channel) = (category, channel)
+        (self.thread, self.interruption) = (thread, interruption)
+    }
+
+    package var isEmpty: Bool { self == NotificationPresentation() }
+}
+
+/// How much a notification may disturb. It says nothing of how fast it is delivered (`PushPriority`).
+///
+/// Source: Apple, "UNNotificationInterruptionLevel".
+package enum InterruptionLevel: String, Hashable, Sendable, NamedCase {
+    /// Added to the list without light or sound.
+    case passive
+    /// Shown at once, with light and sound.
+    case active
+    /// Shown although the person asked for quiet, if they allow that.
+    case timeSensitive = "time_sensitive"
+    /// Shown and heard although the device is muted. Apple gives apps the right to it.
+    case critical
+
+    package var name: String { rawValue }
 }
 
 package enum BadgeChange: Hashable, Sendable {

@@ -21,8 +21,9 @@ struct APNsPayloadCompiler {
     private let contentBytes: Int
     /// The part of the sender's `apns` object that patches `aps`.
     private let apsPatch: JSONObject
-    /// The members beside `aps`, with the patch applied. They hold no text of ours, so all localizations share them.
-    private let neighbours: JSONObject
+    /// The sender's data, and the part of the sender's `apns` object that patches the members beside `aps`.
+    private let data: JSONObject
+    private let besidePatch: JSONObject
 
     /// Compiles the payloads. Index 0 has the common text, index i that of `content.localizations[i - 1]`.
     static func compile(
@@ -32,13 +33,18 @@ struct APNsPayloadCompiler {
         let compiler = try APNsPayloadCompiler(content, row, acceptedAt)
         let texts = LocaleTable.texts(content.notification, content.localizations)
         let common = try compiler.aps(texts[0], locale: nil)
-        try APNsPayloadRules.check(aps: common, beside: compiler.neighbours, content, row.type)
-        let tail = compiler.tail(behind: common)
+        let neighbours = compiler.neighbours(of: texts[0])
+        try APNsPayloadRules.check(aps: common, beside: neighbours, content, row.type)
+        let tail = compiler.tail(behind: common, neighbours)
         var payloads = [compiler.payload(common, tail)]
         // A common part that is too large is so in every language: it is compiled once, not 64 times.
         try compiler.checkSizes(payloads)
         for (localization, text) in zip(content.localizations, texts.dropFirst()) {
-            payloads.append(compiler.payload(try compiler.aps(text, locale: localization.locale), tail))
+            let aps = try compiler.aps(text, locale: localization.locale)
+            // Most messages have one link for all languages, so that these share the array.
+            let isShared = text?.image == texts[0]?.image && text?.link == texts[0]?.link
+            payloads.append(
+                compiler.payload(aps, isShared ? tail : compiler.tail(behind: aps, compiler.neighbours(of: text))))
         }
         try compiler.checkSizes(payloads)
         return (payloads, common["event"]?.string == "start")
@@ -60,7 +66,14 @@ struct APNsPayloadCompiler {
             if member.name == "aps" { throw .reservedKey(pointer) }
             members.append(JSONMember(member.name, try member.json.value(at: pointer)))
         }
-        neighbours = JSONValue.object(JSONObject(members)).mergePatched(with: .object(patch)).object ?? JSONObject()
+        (data, besidePatch) = (JSONObject(members), patch)
+    }
+
+    /// The members beside `aps`: the sender's data and the text's addresses, with the patch applied.
+    private func neighbours(of text: NotificationText?) -> JSONObject {
+        let addresses = DataName.addresses(of: text).map { JSONMember($0.name, .string($0.address)) }
+        let members = JSONObject(data.members + addresses)
+        return JSONValue.object(members).mergePatched(with: .object(besidePatch)).object ?? JSONObject()
     }
 
     private static func patch(_ content: MessageContent) throws(ProviderFault) -> JSONObject {
@@ -112,7 +125,9 @@ struct APNsPayloadCompiler {
         // A Live Activity has its sound inside the alert.
         if row.shows == .activity { alert["sound"] = sound }
         if !alert.isEmpty { aps["alert"] = .object(alert) }
-        if row.shows == .everything { aps["sound"] = sound }
+        guard row.shows == .everything else { return aps }
+        aps["sound"] = sound
+        for member in NotificationExtras.aps(content, text) { aps[member.name] = member.value }
         return aps
     }
 
@@ -147,9 +162,8 @@ extension APNsPayloadCompiler {
         }
     }
 
-    /// Returns the bytes after the members of `aps`, or the whole payload without `aps`. All localizations share the
-    /// array.
-    private func tail(behind aps: JSONObject) -> [UInt8] {
+    /// Returns the bytes after the members of `aps`, or the whole payload without `aps`.
+    private func tail(behind aps: JSONObject, _ neighbours: JSONObject) -> [UInt8] {
         guard hasAps(aps) else { return JSONValue.object(neighbours).bytes }
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()

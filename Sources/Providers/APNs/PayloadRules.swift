@@ -16,11 +16,14 @@ enum APNsPayloadRules {
         switch row.shows {
         case .everything: break
         case .activity:
-            try refuse(content.notification?.subtitle != nil, text / "subtitle")
-            for localization in content.localizations {
-                let own = text / "localizations" / localization.locale
-                try refuse(localization.text.subtitle != nil, own / "subtitle")
+            for part in [NotificationPart.subtitle, .image, .link] {
+                try refuse(content.notification?[part] != nil, text / part.rawValue)
+                for localization in content.localizations {
+                    let own = text / "localizations" / localization.locale
+                    try refuse(localization.text[part] != nil, own / part.rawValue)
+                }
             }
+            try refuse(!content.presentation.isEmpty, text)
             try refuse(content.badge != .none, .root / "badge")
         case .nothing:
             try refuse(content.notification != nil || !content.localizations.isEmpty, text)

@@ -138,6 +138,7 @@ extension FCMMessageCompiler {
         if text?.isSubtitleAlone != true {
             notification["title"] = text?.title.map { .string($0) }
             notification["body"] = text?.body.map { .string($0) }
+            notification["image"] = text?.image.map { .string($0) }
         }
         let showing = showing(notification, text)
         let isAlert = content.options.pushType == .alert
@@ -147,7 +148,8 @@ extension FCMMessageCompiler {
 
         var base = JSONObject()
         if !notification.isEmpty { base["notification"] = .object(notification) }
-        base["data"] = .object(appData)
+        let addresses = DataName.addresses(of: text).map { JSONMember($0.name, .string($0.address)) }
+        base["data"] = .object(JSONObject(appData.members + addresses))
         base["android"] = .object(android(showing))
         base["apns"] = .object(apns(showing, text))
         base["webpush"] = .object(webpush(showing))
@@ -186,9 +188,23 @@ extension FCMMessageCompiler {
         guard showing.onAndroid else { return android }
         var notification = JSONObject([JSONMember("tag", .string(tag))])
         notification["sound"] = content.sound.map { .string($0) }
+        notification["channel_id"] = content.presentation.channel.map { .string($0) }
+        notification["notification_priority"] = content.presentation.interruption.map { .string(Self.priority(of: $0)) }
         if content.badge != .none { notification["notification_count"] = Self.standIn }
         android["notification"] = .object(notification)
         return android
+    }
+
+    /// How prominent Android shows it, which is not how fast it is delivered.
+    ///
+    /// Source: Firebase, "AndroidNotification", NotificationPriority.
+    private static func priority(of level: InterruptionLevel) -> String {
+        switch level {
+        case .passive: "PRIORITY_LOW"
+        case .active: "PRIORITY_DEFAULT"
+        case .timeSensitive: "PRIORITY_HIGH"
+        case .critical: "PRIORITY_MAX"
+        }
     }
 
     private func apns(_ showing: Showing, _ text: NotificationText?) -> JSONObject {
@@ -213,6 +229,7 @@ extension FCMMessageCompiler {
             aps["alert"] = .object(alert)
         }
         aps["sound"] = content.sound.map { .string($0) }
+        for member in NotificationExtras.aps(content, text) { aps[member.name] = member.value }
         if content.badge != .none { aps["badge"] = Self.standIn }
         return JSONObject([
             JSONMember("payload", .object(JSONObject([JSONMember("aps", .object(aps))]))),
