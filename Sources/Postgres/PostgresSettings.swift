@@ -35,10 +35,11 @@ package struct PostgresSettings: Sendable {
         try finish(applicationName)
     }
 
-    /// Describes a server on a Unix socket.
+    /// Describes a private server on a Unix socket. From here on no variable of libpq's has an effect on this process.
     package init(socketFolder: String, user: String, database: String, applicationName: String = "carillon") {
+        LibpqEnvironment.clear()
         keywords = [
-            // The port is part of the socket's name, so PGPORT must not decide it.
+            // The port is part of the socket's name.
             Keyword(name: "host", value: socketFolder), Keyword(name: "port", value: "5432"),
             Keyword(name: "user", value: user), Keyword(name: "dbname", value: database),
             Keyword(name: "application_name", value: applicationName),

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A gateway with its own PostgreSQL server")
 struct EmbeddedDefaultTests {
-    @Test("keeps its data, keys and server after kill -9, and stops the server when it exits")
+    @Test("keeps data, keys and server after kill -9 and whatever PG variables say, and stops the server at its end")
     func survivesKill() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "e\(UUID().uuidString.prefix(6))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -16,6 +16,14 @@ struct EmbeddedDefaultTests {
         var environment = Programs.environment
         environment["CARILLON_DATA_DIR"] = data.path(percentEncoded: false)
         environment["CARILLON_LISTEN"] = "127.0.0.1:0"
+        // They are meant for another server.
+        let others = [
+            "PGHOST": "192.0.2.1", "PGHOSTADDR": "192.0.2.1", "PGPORT": "1", "PGUSER": "nobody", "PGDATABASE": "none",
+            "PGOPTIONS": "-c no_such_setting=1", "PGSERVICE": "nowhere", "PGSSLMODE": "verify-full", "PGTZ": "Nowhere",
+            "PGDATA": "/nowhere", "PGREQUIREPEER": "nobody", "PGTARGETSESSIONATTRS": "standby",
+            "PGCHANNELBINDING": "require", "PGCLIENTENCODING": "LATIN1",
+        ]
+        environment.merge(others) { _, other in other }
 
         func start() async throws -> (Child, HTTPCaller) {
             let child = try Programs.gateway(underFaults: false, environment: environment, logs: folder)
