@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from support import PROGRAM, ROOT, SEARCH_PATH, folder
+from support import PROGRAM, ROOT, SEARCH_PATH, folder, free_port
 
 # Making the package and installing it, too, take minutes there.
 pytestmark = pytest.mark.timeout(1200)
@@ -68,8 +68,14 @@ def installed_root(package, fresh_root):
         elif source.exists():
             shutil.copy(source, target)
     run("chroot", fresh_root, "apt-get", "update", "-q")
-    run("chroot", fresh_root, "apt-get", "install", "-y", "-q", "/carillon.deb")
+    run("chroot", fresh_root, "apt-get", "install", "-y", "-q", "--no-install-recommends", "/carillon.deb", "postgresql")
     return fresh_root
+
+
+def test_installation_brings_nothing_that_nobody_asked_for(installed_root):
+    installed = run("chroot", installed_root, "dpkg-query", "--show", "--showformat", "${Package}\\n").split()
+    assert not {"cron", "exim4-base", "sysstat", "logrotate"} & set(installed)
+    assert not (installed_root / "etc/postgresql/15/main").exists(), "the gateway keeps a cluster of its own"
 
 
 def test_man_page_names_every_command():
@@ -78,6 +84,37 @@ def test_man_page_names_every_command():
     commands = re.findall(r"^  ([a-z]+) ", shown.split("SUBCOMMANDS:", 1)[-1], re.MULTILINE)
     assert len(commands) > 10
     assert set(re.findall(r"^\.B ([a-z]+)$", page, re.MULTILINE)) >= set(commands) - {"help"}
+
+
+def check_changed_settings(root):
+    """Root's commands find the service at the address and by the certificate that its settings name."""
+    port, folder_of_keys = free_port(), root / "etc/carillon"
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+        "-subj", "/CN=push", "-addext", "subjectAltName=DNS:push.example.com",
+        "-keyout", folder_of_keys / "key.pem", "-out", folder_of_keys / "chain.pem")
+    settings = folder_of_keys / "settings.env"
+    before = settings.read_text()
+    given = {"LISTEN": f"127.0.0.1:{port}", "TLS_CERTIFICATE": "/etc/carillon/chain.pem", "TLS_KEY": "/etc/carillon/key.pem"}
+    settings.write_text("".join(f"CARILLON_{name}={value}\n" for name, value in given.items()))
+    variables = [f"CARILLON_{name}={value}" for name, value in given.items()]
+    service = subprocess.Popen(
+        ["chroot", root, "env", "CARILLON_DATA_DIR=/var/lib/carillon", *variables, "carillon", "serve"],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        next(line for line in service.stdout if line.startswith("carillon is ready on "))
+        assert "weather" in run("chroot", root, "carillon", "apps", "list")
+        listed = run("chroot", root, "carillon", "settings")
+        assert f"127.0.0.1:{port}  [/etc/carillon/settings.env]" in listed, listed
+        assert "systemctl restart carillon" in run("chroot", root, "carillon", "migrate", status=None)
+        # The page's line for a back-up.
+        page = (ROOT / "docs/operations/back-up.md").read_text()
+        line = next(line.strip() for line in page.splitlines() if line.strip().startswith("pg_dump"))
+        run("chroot", root, "bash", "-c", f"cd /root && data=/var/lib/carillon && {line} && test -s carillon.dump")
+    finally:
+        service.terminate()
+        service.stdout.read()
+        service.wait(timeout=60)
+        settings.write_text(before)
 
 
 def test_package_sends_a_push_where_there_is_no_swift(installed_root, record_property):
@@ -107,6 +144,7 @@ def test_package_sends_a_push_where_there_is_no_swift(installed_root, record_pro
         service.terminate()
         service.stdout.read()
         service.wait(timeout=60)
+    check_changed_settings(installed_root)
     # Its unit closes the folder. An ordinary user is told how to get the key, and root what starts the service.
     (installed_root / "var/lib/carillon").chmod(0o700)
     said = run("chroot", "--userspec=nobody", installed_root, "carillon", "apps", "list", status=77)
@@ -118,8 +156,16 @@ def test_package_starts_its_service_when_it_is_installed_not_upgraded(installed_
     """Only the calls of systemctl are checked: no systemd runs in the root."""
     calls = installed_root / "systemctl.calls"
     stub = installed_root / "usr/local/bin/systemctl"
-    stub.write_text('#!/bin/sh\necho "$1" >>/systemctl.calls\n')
+    stub.write_text("""#!/bin/sh
+while [ "${1#--}" != "$1" ]; do shift; done
+case "$1" in
+is-enabled) echo enabled ;;
+is-active) exit 3 ;;
+*) echo "$1" >>/systemctl.calls ;;
+esac
+""")
     stub.chmod(0o755)
+    policy = installed_root / "usr/sbin/policy-rc.d"
 
     def called(*command):
         calls.write_text("")
@@ -134,6 +180,13 @@ def test_package_starts_its_service_when_it_is_installed_not_upgraded(installed_
     assert called(*install) == ["try-restart"]
     assert called("dpkg", "--remove", "carillon") == ["stop", "disable"]
     assert called(*install) == ["enable", "start"]
+    # An administrator forbids starts and restarts, also those of an upgrade and a removal.
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    assert called(*install) == []
+    assert called("dpkg", "--remove", "carillon") == ["disable"]
+    assert called(*install) == ["enable"]
+    policy.unlink()
     settings.unlink()
     assert called(*install) == ["try-restart"] and not settings.exists()
     assert called("dpkg", "--purge", "carillon") == ["stop", "disable"]
