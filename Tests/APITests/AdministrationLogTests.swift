@@ -52,6 +52,31 @@ struct AdministrationLogTests {
         }
     }
 
+    @Test("names apps, rules, users' keys and erasures that were changed, but no user")
+    func apps() async throws {
+        let log = AdministrationLines()
+        try await withGateway(log: log.logger) { world in
+            let app = try await world.makeApp()
+            try await world.expect(200, "PATCH", app, #"{"name": "The tower"}"#)
+            try await world.expect(204, "PUT", app + "/rules", #"{"rules": {".read": true}}"#)
+            let secret = "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA"
+            try await world.expect(
+                201, "POST", app + "/user-keys", #"{"kid": "k1", "algorithm": "HS256", "key": "\#(secret)"}"#)
+            try await world.expect(204, "DELETE", app + "/user-keys/k1")
+            try await world.expect(200, "DELETE", app + "/users/ada-lovelace")
+            try await world.expect(202, "DELETE", app)
+            let fields = "app=tower by=admin key by_key_id=operator"
+            #expect(
+                log.about("App ") == [
+                    "App created \(fields)", "App settings changed \(fields)", "App deleted \(fields)",
+                ])
+            #expect(log.about("Read rules") == ["Read rules set \(fields)"])
+            #expect(log.about("User key") == ["User key added \(fields) kid=k1", "User key removed \(fields) kid=k1"])
+            #expect(log.about("User erased") == ["User erased \(fields) registrations=0"])
+            #expect(!log.text.contains(secret) && !log.text.contains("ada-lovelace"))
+        }
+    }
+
     private static func body(of pem: [UInt8]) -> String {
         let body = JSONValue.object(
             JSONObject([

@@ -5,6 +5,7 @@ import Store
 
 struct AppHandlers: Sendable {
     let registry: RegistryStore
+    let log: AdministrationLog
 
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
 
@@ -34,6 +35,7 @@ struct AppHandlers: Sendable {
         let location = "/v1/apps/\(request.slug)"
         do {
             let app = try await registry.createApp(slug: request.slug, name: request.name)
+            log.note(.created, app: app.slug, by: call.caller)
             return Answer(.created, AppAnswer.body(app), headers: [(.location, location)])
         } catch {
             guard error == .conflict(.slugTaken), let app = try await find(request.slug),
@@ -54,6 +56,7 @@ extension AppHandlers {
         guard let changed = try await translating(.isIdempotent, await registry.changeApp(app.id, change)) else {
             throw .unknownApp
         }
+        log.note(.changed, app: app.slug, by: call.caller)
         return Answer(.ok, AppAnswer.body(changed))
     }
 
@@ -61,6 +64,7 @@ extension AppHandlers {
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await app(of: call)
         guard try await translating(.isIdempotent, await registry.deleteApp(app.id)) else { throw .unknownApp }
+        log.note(.deleted, app: app.slug, by: call.caller)
         return Answer(.accepted, AppAnswer.deleting(app))
     }
 }

@@ -111,6 +111,8 @@ extension DeviceHandlers {
         }
         let app = try await apps.app(of: call)
         let report = try await translating(.isIdempotent, await registry.erase(user: call.subject, app: app.id))
+        apps.log.note(
+            .userErased, app: app.slug, by: call.caller, ["registrations": "\(report.registrations)"])
         return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))
     }
 }

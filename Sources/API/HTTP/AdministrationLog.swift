@@ -3,7 +3,7 @@ import Logging
 import Model
 import Store
 
-/// The log's account of changed credentials and API keys: what was changed, and by which key. It names no secret.
+/// The log's account of administration: what was changed, and by which key. It names no secret and no user.
 struct AdministrationLog: Sendable {
     let log: Logger
 
@@ -17,6 +17,24 @@ struct AdministrationLog: Sendable {
     enum KeyChange: String {
         case created = "API key created"
         case revoked = "API key revoked"
+    }
+
+    enum AppChange: String {
+        case created = "App created"
+        case changed = "App settings changed"
+        case deleted = "App deleted"
+        case rulesSet = "Read rules set"
+        case userKeyAdded = "User key added"
+        case userKeyRemoved = "User key removed"
+        case userErased = "User erased"
+    }
+
+    /// - Parameters:
+    ///   - app: the app's slug.
+    ///   - more: fields of this change alone.
+    func note(_ change: AppChange, app: String, by caller: Caller, _ more: Logger.Metadata = [:]) {
+        let fields: Logger.Metadata = ["app": "\(app)", "by": "\(caller.name)", "by_key_id": "\(caller.keyText)"]
+        log.notice("\(change.rawValue)", metadata: fields.merging(more) { own, _ in own })
     }
 
     /// - Parameter app: the app's slug.

@@ -18,10 +18,11 @@ struct Resources: Sendable {
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget) {
         let limits = services.limits
         let reads = ReadAdmission(limits)
+        let log = AdministrationLog(log: services.log)
         // Anybody may ask, however often.
         let (probes, readiness) = (SharedReads<Bool, Readiness>(), services.readiness)
         checkReadiness = { await probes.value(true, readiness) }
-        apps = AppHandlers(registry: services.stores.registry)
+        apps = AppHandlers(registry: services.stores.registry, log: log)
         devices = DeviceHandlers(apps: apps, registrations: services.registrations, clock: services.clock, reads: reads)
         imports = ImportHandlers(
             apps: apps, registrations: services.registrations, clock: services.clock, limits: limits,
@@ -34,10 +35,10 @@ struct Resources: Sendable {
             limits: limits, authenticator: authenticator)
         feedback = FeedbackHandlers(apps: apps, store: services.stores.feedback, reads: reads)
         credentials = CredentialHandlers(
-            apps: apps, service: services.credentials, log: AdministrationLog(log: services.log))
+            apps: apps, service: services.credentials, log: log)
         keys = KeyHandlers(
             apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.clock,
-            entropy: services.entropy, log: AdministrationLog(log: services.log))
+            entropy: services.entropy, log: log)
         nodes = NodeHandlers(
             apps: apps, writer: services.nodeWriter,
             reads: NodeReads(
@@ -45,7 +46,7 @@ struct Resources: Sendable {
                 ofStrangers: ReadAdmission(limits, placesMax: limits.strangersReadsMax)),
             access: services.readAccess)
         wakeUps = WakeUpHandlers(apps: apps, store: services.stores.subscriptions, access: services.readAccess)
-        access = AccessHandlers(apps: apps, access: services.readAccess)
+        access = AccessHandlers(apps: apps, access: services.readAccess, log: log)
         subscriptions = SubscriptionHandlers(
             apps: apps, store: services.stores.subscriptions,
             revoker: SubscriptionRevoker(store: services.stores.fanOuts), reads: reads)

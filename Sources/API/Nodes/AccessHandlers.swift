@@ -10,6 +10,7 @@ import WakeUp
 struct AccessHandlers: Sendable {
     let apps: AppHandlers
     let access: ReadAccess
+    let log: AdministrationLog
 
     func readRules(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
@@ -26,6 +27,7 @@ struct AccessHandlers: Sendable {
         do throws(ReadRuleFault) { _ = try ReadRules.read(rules, at: .root / "rules") } catch { throw Problem(error) }
         let app = try await apps.app(of: call)
         try await translating(.isIdempotent, await access.setRules(source, app: app.id))
+        log.note(.rulesSet, app: app.slug, by: call.caller)
         return .done
     }
 
@@ -60,6 +62,7 @@ struct AccessHandlers: Sendable {
         let app = try await apps.app(of: call)
         switch try await translating(.mayDouble, await access.add(key, submitted: text, app: app.id)) {
         case .added:
+            log.note(.userKeyAdded, app: app.slug, by: call.caller, ["kid": "\(kid)"])
             return Answer(
                 .created,
                 JSONWriter.body {
@@ -82,6 +85,7 @@ struct AccessHandlers: Sendable {
         guard try await translating(.isIdempotent, await access.removeKey(kid: call.subject, app: app.id)) else {
             throw Problem(.unknownKey, "No key has this kid. GET .../user-keys lists the keys.")
         }
+        log.note(.userKeyRemoved, app: app.slug, by: call.caller, ["kid": "\(call.subject)"])
         return .done
     }
 }

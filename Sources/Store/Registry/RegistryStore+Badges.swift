@@ -3,6 +3,9 @@ import Postgres
 
 // Badges of one registration. Each function returns nil if there is no such registration.
 extension RegistryStore {
+    /// A device's row that others have locked is waited for briefly: a session of the pool waits with it.
+    private static let bounded = TransactionOptions(lockTimeout: LockTimeout.brief)
+
     package func badge(app: AppID, installation: String, kind: TokenKind = .alert) async throws(StoreFault) -> Int32? {
         let query = Query(BadgeSQL.read) { $0.registration(app, installation, kind) }
         return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.read(query)) }
@@ -15,7 +18,9 @@ extension RegistryStore {
             $0.registration(app, installation, kind)
             $0.int32("badge", badge)
         }
-        return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
+        return try await translating { () throws(PostgresError) in
+            try Self.badge(in: try await pool.run([query], transaction: Self.bounded)[0])
+        }
     }
 
     /// Subtracts `count`, never below zero; returns the new badge.
@@ -24,7 +29,9 @@ extension RegistryStore {
     ) async throws(StoreFault) -> Int32? {
         precondition(count >= 0)
         let query = Self.consume(count, app, installation, kind)
-        return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
+        return try await translating { () throws(PostgresError) in
+            try Self.badge(in: try await pool.run([query], transaction: Self.bounded)[0])
+        }
     }
 
     /// Does the same, once for each idempotency key.
@@ -50,7 +57,7 @@ extension RegistryStore {
     ) async throws(StoreFault) -> NamedBadge? {
         let queries = Self.byToken(BadgeSQL.setByToken, app, readings) { $0.int32("badge", badge) }
         return try await translating { () throws(PostgresError) in
-            try await pool.run(queries, transaction: TransactionOptions())[1].first(NamedBadge.init)
+            try await pool.run(queries, transaction: Self.bounded)[1].first(NamedBadge.init)
         }
     }
 
