@@ -9,10 +9,10 @@ package enum LibpqEnvironment {
     package static var names: [String] {
         var names: [String] = []
         var entry = unsafe environ
-        while let text = unsafe entry?.pointee {
+        while let text = unsafe entry.pointee {
             let variable = unsafe String(cString: text)
             if variable.hasPrefix(prefix) { names.append(String(variable.prefix { $0 != "=" })) }
-            unsafe entry = entry?.successor()
+            unsafe entry = entry.successor()
         }
         return names.sorted()
     }

@@ -170,6 +170,13 @@ struct DoctorTests {
         #expect(finding(.certificateUntrusted).remedy?.contains("CARILLON_PROVIDER_CA_FILE") == true)
     }
 
+    @Test("names the variables that change the database's address")
+    func variables() {
+        #expect(DoctorRules.variables([]) == [])
+        let findings = DoctorRules.variables(["PGOPTIONS", "PGSSLMODE"])
+        #expect(findings.map(\.level) == [.note] && findings[0].text.hasPrefix("PGOPTIONS, PGSSLMODE are set"))
+    }
+
     @Test("notes a stopped private PostgreSQL, and reports one that cannot start as bad")
     func privateServer() {
         #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .unchecked)

@@ -39,7 +39,8 @@ extension Checkup {
         }
         let pool = PostgresPool(found, loop: loop)
         let place: DatabasePlace = settings.databaseURL == nil ? .folder(settings.dataFolder) : .named(found)
-        let inspection = await inspection(into: pool, place, settings, found, loop)
+        var inspection = await inspection(into: pool, place, settings, found, loop)
+        if settings.databaseURL != nil { inspection.findings += DoctorRules.variables(LibpqEnvironment.names) }
         await pool.close()
         loop.stop()
         return inspection

@@ -16,6 +16,18 @@ extension DoctorRules {
         }
     }
 
+    /// The finding for variables of libpq's, which fill what the database's address leaves open; empty: none is set.
+    package static func variables(_ names: [String]) -> [Finding] {
+        guard !names.isEmpty else { return [] }
+        return [
+            .note(
+                "database",
+                "\(names.joined(separator: ", ")) \(names.count == 1 ? "is" : "are") set, and may change what "
+                    + "CARILLON_DATABASE_URL leaves open",
+                "unset what is meant for other programs, or name it in the URL")
+        ]
+    }
+
     /// The finding for a listener without TLS; empty: only this machine can reach it.
     package static func plainHTTP(at listen: ListenAddress) -> [Finding] {
         guard !listen.isLoopback else { return [] }
