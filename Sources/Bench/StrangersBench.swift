@@ -156,7 +156,7 @@ private struct StrangersFixture {
     }
 }
 
-/// What the requests of a key took.
+/// The times of a key's requests.
 private struct StrangersFigures {
     static let devices = 100
 

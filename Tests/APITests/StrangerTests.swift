@@ -74,7 +74,7 @@ struct StrangerTests {
         try await world.expect(200, "GET", "/healthz")
     }
 
-    @Test("have two sessions and a bounded number of places, beyond which they get 429 and keys get answers")
+    @Test("have two sessions and some places, and get 429 beyond them while keys get answers")
     func places() async throws {
         try await Self.withApp { world in
             let waiting = try await Self.locking("subscriptions", world) {

@@ -2,6 +2,7 @@ import Basis
 import JSON
 import Model
 import Postgres
+import Reactor
 import Signing
 import Store
 import Testing

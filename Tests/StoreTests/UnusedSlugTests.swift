@@ -3,9 +3,9 @@ import Reactor
 import Store
 import Testing
 
-@Suite("A slug that no app has")
+@Suite("The cache of slugs that no app has")
 struct UnusedSlugTests {
-    @Test("is cached for a moment, and forgotten once this process makes the app")
+    @Test("holds one for a moment, until this process makes the app")
     func cached() async throws {
         try await withStores { world in
             let stores = Stores(pool: world.pool, appsFreshFor: .seconds(3_600))
@@ -22,7 +22,7 @@ struct UnusedSlugTests {
         }
     }
 
-    @Test("evicts no app from the cache, however many are asked for")
+    @Test("evicts no app, however many slugs are asked for")
     func evicted() async throws {
         try await withStores { world in
             let stores = Stores(pool: world.pool, appsFreshFor: .seconds(3_600))

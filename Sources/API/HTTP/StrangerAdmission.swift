@@ -1,6 +1,4 @@
-import Basis
 import NIOCore
-import Reactor
 import Synchronization
 
 /// Admits requests of callers without a valid API key: strangers. However many they are, callers with a key don't wait
@@ -27,7 +25,7 @@ package final class StrangerAdmission: Sendable {
         /// The apps with waiting strangers. The first one that has room is served next.
         var turns: [String?] = []
         /// The time of the next refusal, if refusals came evenly.
-        var nextRefusal = MonotonicInstant(nanoseconds: 0)
+        var nextRefusal = ContinuousClock.now
     }
 
     private let limits: GatewayLimits
@@ -96,7 +94,7 @@ package final class StrangerAdmission: Sendable {
     /// Whether a stranger may be refused now; else after a while. A client that sends its next request at once would take
     /// the processor from others, so only as many refusals as a second brings are answered at once.
     func mayRefuse() -> Bool {
-        let now = Clocks.monotonicNow()
+        let now = ContinuousClock.now
         return state.withLock { state in
             let next = max(state.nextRefusal, now)
             guard next - now < .seconds(1) else { return false }

@@ -14,7 +14,7 @@ package struct NodeStore: Sendable {
     package struct Extent: Equatable, Sendable {
         package let leavesMax: Int
         package let childrenMax: Int
-        /// Of paths and values.
+        /// The bytes of paths and values.
         package let bytesMax: Int64
 
         /// One answer. The leaves of a larger node are read child by child.

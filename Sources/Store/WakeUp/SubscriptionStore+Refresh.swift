@@ -21,6 +21,7 @@ extension SubscriptionStore {
             $0.int16Array("kinds", holders.map(\.kind.rawValue))
             $0.int64("bytes_max", request.weightBytesMax)
             $0.int64("leaves_max", request.weightLeavesMax)
+            $0.int64("revision", request.rulesRevision)
             $0.bool("value", request.mode == .value)
             $0.bool("children", request.mode == .childEvent)
             $0.int16("mode", request.mode.rawValue)

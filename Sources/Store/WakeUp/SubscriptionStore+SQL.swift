@@ -159,11 +159,12 @@ enum SubscriptionSQL {
         ON CONFLICT DO NOTHING RETURNING subscription_id
         """)
 
-    /// Refreshes a subscription of the live registration that holds a token, if everything is as it must be: wake-up is
-    /// on, the node is not too heavy, and its watch notes what the mode asks for. Returns nothing if anything is not.
+    /// Refreshes a subscription of the live registration that holds a token. Wake-up must be on, the rules must have the
+    /// revision, the node must not be too heavy, and its watch must note what the mode asks for. Returns nothing if
+    /// anything else has to be done.
     ///
-    /// It keeps the same rows from changing as `isEnabled`, `watch` and `keepRegistration` do, in their order. A text may
-    /// be a token of two registrations: which one subscribes is not decided here.
+    /// It keeps the same rows from changing as `isEnabled`, `watch`, `keepRules` and `keepRegistration` do. A text may be
+    /// a token of two registrations: which one subscribes is not decided here.
     static let refresh = Statement(
         "subscription_refresh",
         """
@@ -180,6 +181,8 @@ enum SubscriptionSQL {
                 AND coalesce((a.settings -> 'wakeup' ->> 'enabled')::boolean, false)
                 AND w.weight_bytes <= :bytes_max AND w.weight_leaves <= :leaves_max
                 AND (w.wants_value OR NOT :value) AND (w.wants_children OR NOT :children)
+                AND (:revision IS NULL OR EXISTS (
+                    SELECT FROM node_rules WHERE app_id = :app AND revision = :revision FOR SHARE))
                 AND r.token = ANY (:tokens) AND r.state < \(RegistrationState.retired.sql)
             FOR SHARE OF a FOR KEY SHARE OF w FOR SHARE OF r
         )
