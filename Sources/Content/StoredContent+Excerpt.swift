@@ -17,7 +17,7 @@ extension StoredContent {
             if let part = NotificationPart(rawValue: name) { text[part] = value }
             guard reader.skip(",") else { break }
         }
-        guard text.isGiven else { return nil }
+        guard [text.title, text.subtitle, text.body].contains(where: { $0?.isEmpty == false }) else { return nil }
         return TextInLanguage(language: nil, title: text.title, body: text.body).shortened
     }
 }

@@ -16,8 +16,8 @@ package enum SecretFile {
     /// Longer files are no keys.
     private static let bytesMax = 4_096
 
-    /// Returns the file's bytes, `bytesMax` at most. Owner and kind are those of the file that is read, whoever renames
-    /// files meanwhile.
+    /// Returns the file's bytes, `bytesMax` at most. Owner and kind are those of the file that is read, even if files are
+    /// renamed meanwhile.
     package static func read(_ path: String) throws(Fault) -> [UInt8] {
         let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {

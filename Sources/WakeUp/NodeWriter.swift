@@ -48,8 +48,8 @@ package struct NodeWriter: Sendable {
 
     /// Carries out one write. It is committed when this returns `.written`.
     ///
-    /// If one transaction can't remove all that the write removes, this returns `.removing`: the rest of the write is
-    /// committed, and the nodes are removed in portions, also after a crash.
+    /// If one transaction can't remove all that the write removes, this returns `.removing`. The rest of the write is
+    /// committed then. The nodes are removed in portions, also after a crash.
     package func write(
         _ write: TreeWrite, app: AppID, _ policy: NodeStore.WritePolicy
     ) async throws(StoreFault) -> NodeStore.WriteReply {

@@ -83,7 +83,7 @@ struct ServedSubscriptionTests {
         }
     }
 
-    @Test("are revoked by path and by state, and not all of them by a forgotten parameter")
+    @Test("end by path and by state, and not all of them by a forgotten parameter")
     func revokedTogether() async throws {
         try await Self.withSubscriptions { world in
             for query in ["", "?path=", "?path=&state="] {

@@ -57,7 +57,7 @@ struct ServedWakeUpTests {
         }
     }
 
-    @Test("is refused under a condition, since no route serves an ETag")
+    @Test("fails under a condition, since no route serves an ETag")
     func preconditions() async throws {
         try await Self.withApp { world in
             for method in ["PUT", "DELETE"] {
@@ -73,7 +73,7 @@ struct ServedWakeUpTests {
 
     @Test("takes the mode null for noData, as the described service names its default")
     func nullMode() async throws {
-        try await Self.withApp { world in
+        try await Self.withApp { world async throws in
             for mode in ["", "&mode=", "&mode=null", "&mode=noData"] {
                 #expect(try await Self.ask(world, "PUT", "/base/tower/.wakeup/open?id=\(Self.device)\(mode)") == "204")
             }
@@ -82,7 +82,7 @@ struct ServedWakeUpTests {
         }
     }
 
-    @Test("is refused if the app's own texts leave no room for the path in any payload")
+    @Test("fails if the app's own texts leave no room for the path in any payload")
     func noRoom() async throws {
         try await Self.withApp { world in
             let texts =
@@ -204,8 +204,11 @@ struct ServedAccessTests {
             try await world.refuse(
                 .invalidValue, "PATCH", "/v1/apps/tower", #"{"wakeup": {"gather_ms": -1}}"#,
                 pointer: "/wakeup/gather_ms")
-            for member in [#""subscriptions_max": 0"#, #""subscriptions_max": 10000001"#, #""unproven_hours": -1"#] {
-                try await world.refuse(.invalidValue, "PATCH", "/v1/apps/tower", "{\"wakeup\": {\(member)}}")
+            for (name, number) in [("subscriptions_max", 0), ("subscriptions_max", 10_000_001), ("unproven_hours", -1)]
+            {
+                try await world.refuse(
+                    .invalidValue, "PATCH", "/v1/apps/tower", #"{"wakeup": {"\#(name)": \#(number)}}"#,
+                    pointer: "/wakeup/\(name)")
             }
             try await world.refuse(
                 .missingMember, "PATCH", "/v1/apps/tower", #"{"wakeup": {"apns": {"presentation": "alert"}}}"#,

@@ -99,7 +99,7 @@ struct PackagedServiceTests {
         }
     }
 
-    @Test("gives commands nothing if the caller's folder has a gateway's data, or a variable names another")
+    @Test("gives commands nothing if the caller's folder or variables name another gateway")
     func notAsked() throws {
         try withService("CARILLON_LISTEN=127.0.0.1:8443\n") { service throws in
             #expect(service.asking(for: [:], hasData: true) == [:])

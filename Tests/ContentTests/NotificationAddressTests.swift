@@ -5,7 +5,7 @@ import Testing
 @Suite("An address in a notification")
 struct NotificationAddressTests {
     @Test(
-        "is taken if a device can use it",
+        "passes if a device can use it",
         arguments: [
             (NotificationPart.image, "https://cdn.example.com/noon.png?w=600"), (.image, "HTTPS://cdn.example.com/"),
             (.image, "{{attributes.avatar}}"), (.image, "https://cdn.example.com/{{ attributes.id }}.png"),
@@ -17,7 +17,7 @@ struct NotificationAddressTests {
     }
 
     @Test(
-        "is refused if no device could use it",
+        "fails if no device could use it",
         arguments: [
             (NotificationPart.image, ""), (.image, "http://cdn.example.com/noon.png"), (.image, "noon.png"),
             (.image, "https://"), (.image, "https:///noon.png"), (.image, "https://cdn.example.com/a b.png"),

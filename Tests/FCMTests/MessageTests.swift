@@ -81,7 +81,7 @@ struct MessageTests {
                 + #""headers":{"apns-priority":"5","apns-collapse-id":"noon","apns-expiration":"1796126400"}}}}"#)
     }
 
-    @Test("shows the picture, gives apps its address and the link, and tells each platform how to present it")
+    @Test("shows the picture, gives apps the addresses, and tells each platform how to present it")
     func rich() throws {
         let content = MessageContent(
             notification: NotificationText(body: "Noon", image: "https://a.example/n.png", link: "app://noon"),

@@ -41,8 +41,7 @@ extension Journeys {
                 #expect(shown?["channel_id"] == "news" && shown?["notification_priority"] == "PRIORITY_HIGH")
 
                 // What the sender gave comes back, so that a copy can be edited.
-                let id = try #require(
-                    sent.printed.split(separator: "\n").first?.split(separator: " ").dropFirst().first)
+                let id = try #require(sent.printed.split(separator: "\n").first)
                 let shownMessage = try await world.command(["messages", "show", String(id), "--json"], gateway)
                 let stored = try JSONReader.read(Array(shownMessage.printed.utf8)).object?["request"]?.object
                 #expect(stored?["notification"]?.object?["interruption"] == "time_sensitive")

@@ -119,7 +119,7 @@ struct ParcelRunVerdictTests {
         #expect(pending?.settlement.sample == AnswerSample(answered: 1))
     }
 
-    @Test("blames a token that is wrong in itself, and none that may be of another project or environment")
+    @Test("blames a token that is wrong in itself, and none that may belong elsewhere")
     func blames() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.present, .present, .present, .present], compared: [2]))

@@ -235,7 +235,7 @@ struct VerdictRuleTests {
                 state: state, generation: TokenGeneration(4), registeredAt: registeredAt, unproven: unproven))
     }
 
-    @Test("retires an unproven token as its second blame, unless the push was under way at the first one")
+    @Test("retires an unproven token as its second blame, unless its push left before the first")
     func secondBlame() {
         func blame(_ blamedAt: WallInstant?, isGuarded: Bool = false, isBlame: Bool = true) -> RegistrationState? {
             judge(

@@ -24,12 +24,13 @@ struct UrgencyTests {
     }
 
     /// A world with one process, one app with 300 devices, and a quota of one push per second. A hundred members, which
-    /// are one parcel, fill the lane.
+    /// are one parcel, fill the lane. They may wait there for as long as their lease allows.
     private static func world(_ seed: UInt64) -> SimulatedWorld {
         var plan = WorldPlan.calm(seed: seed, devicesPerApp: 300)
         (plan.processes, plan.apps, plan.messages) = (1, 1, 2)
         (plan.fcmDevices, plan.requestsPerMinute) = (1_000, 60)
         (plan.idsMax, plan.parcelMembersMax, plan.settings.laneMembersMax) = (100, 100, 100)
+        (plan.settings.laneWaitMax, plan.settings.conditionsHoldFor) = (.seconds(60), .seconds(60))
         var world = SimulatedWorld(plan: plan)
         world.replaceMessage(0, .alert, .all, .bulk)
         world.replaceMessage(1, .alert, .installations(["phone-1-7"]), .transactional)

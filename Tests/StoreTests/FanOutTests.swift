@@ -213,7 +213,7 @@ struct FanOutTests {
         }
     }
 
-    @Test("is read seldom for a stuck device, and at once for the others if something changes")
+    @Test("reads a stuck device seldom, and the others at once if something changes")
     func seldom() async throws {
         try await withFanOuts { world in
             for device in ["stuck", "one", "two"] {

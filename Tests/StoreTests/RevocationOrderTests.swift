@@ -62,7 +62,7 @@ struct RevocationOrderTests {
         }
     }
 
-    @Test("is carried out once if it is repeated, beside a change of the rules")
+    @Test("has one effect if it is repeated, beside a change of the rules")
     func repeated() async throws {
         try await withFanOuts { world in
             for device in ["one", "two"] { try await world.subscribe(device, "/a") }
@@ -87,7 +87,7 @@ struct CrowdedAppTests {
             """)
     }
 
-    @Test("ends those of tokens that took no push for a day, the oldest first and as many as are too many")
+    @Test("ends those of tokens that took no push for a day, oldest first, no more than needed")
     func makesRoom() async throws {
         try await withFanOuts { world in
             let all = ["proven", "old-1", "old-2", "old-3", "registered"]

@@ -28,7 +28,7 @@ extension FanOutWorld {
 
 @Suite("A token that only subscriptions named")
 struct UnprovenTokenTests {
-    @Test("is retired by its second blame if it never took a push")
+    @Test("ends with its second blame if it never took a push")
     func secondBlame() async throws {
         try await withFanOuts { world in
             try await world.subscribe("stranger", "/a")
@@ -43,7 +43,7 @@ struct UnprovenTokenTests {
         }
     }
 
-    @Test("is blamed once by pushes that were under way together")
+    @Test("counts one blame for pushes that were under way together")
     func together() async throws {
         try await withFanOuts { world in
             for path in ["/a", "/b"] { try await world.subscribe("stranger", path) }
@@ -54,7 +54,7 @@ struct UnprovenTokenTests {
         }
     }
 
-    @Test("is not retired by blames after it took a push")
+    @Test("stays after blames if it took a push before")
     func proven() async throws {
         try await withFanOuts { world in
             try await world.subscribe("phone", "/a")
@@ -66,7 +66,7 @@ struct UnprovenTokenTests {
         }
     }
 
-    @Test("is not blamed by answers that may be about our credential")
+    @Test("gets no blame from answers that may be about our credential")
     func otherProjects() async throws {
         try await withFanOuts { world in
             try await world.subscribe("phone", "/a")
@@ -79,7 +79,7 @@ struct UnprovenTokenTests {
         }
     }
 
-    @Test("is not blamed while most answers about the route's devices are suspicions")
+    @Test("gets no blame while most answers about the route's devices are suspicions")
     func guarded() async throws {
         try await withFanOuts { world in
             try await world.subscribe("phone", "/a")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A gateway with its own PostgreSQL server")
 struct EmbeddedDefaultTests {
-    @Test("keeps data, keys and server after kill -9 and whatever PG variables say, and stops the server at its end")
+    @Test("keeps its data and server after kill -9, whatever PG variables say, until it exits")
     func survivesKill() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "e\(UUID().uuidString.prefix(6))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

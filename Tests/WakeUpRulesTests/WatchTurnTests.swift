@@ -13,7 +13,7 @@ struct WatchTurnTests {
         #expect(!turn.end.isOver)
     }
 
-    @Test("waits longer and longer for one that can't be reached, and comes at once for the others' sake")
+    @Test("waits ever longer for one that can't be reached, and comes at once for the others")
     func pace() {
         let both = [Self.subscription(1, .noData), Self.subscription(2, .noData)]
         var waking = Self.turn(both, tries: 9)

@@ -98,8 +98,8 @@ enum RemovalSQL {
         ORDER BY path ON CONFLICT (app_id, path) DO NOTHING
         """)
 
-    /// Takes the removal that waits longest, for some seconds. They are over before it is due again, unless the process
-    /// ends or a write of the app takes that long: then two portions are removed at once, which harms nothing.
+    /// Takes the removal that waits longest, for some seconds. A portion is over before they are. If the process ends, or a
+    /// write of the app takes longer, two portions are removed at once, which harms nothing.
     static let claim = Statement(
         "removal_claim",
         """
