@@ -9,6 +9,7 @@ import RegistryRules
 import Signing
 import Store
 import Synchronization
+import TestSupport
 import Testing
 import WakeUpRules
 
@@ -104,6 +105,24 @@ struct FanOutWorld {
             count += messages
         }
         return count
+    }
+
+    /// Makes a change while one round of a fan-out has read its subscriptions and waits to write its messages.
+    ///
+    /// - Returns: the number of messages.
+    func fanOut(beside change: @escaping @Sendable () async throws -> Void) async throws -> Int {
+        let pool = world.pool
+        let waiting = """
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """
+        let fanOut = try await pool.transaction { transaction throws(PostgresError) -> Task<Int, any Error> in
+            _ = try await transaction.run(query("LOCK TABLE messages IN SHARE MODE"))
+            let fanOut = Task { try await self.fanOut(turnsMax: 1) }
+            while try await pool.number(waiting) < 1 { await Task.yield() }
+            do { try await change() } catch { Issue.record(error) }
+            return fanOut
+        }
+        return try await fanOut.value
     }
 
     /// Ends the subscriptions that are to end, with their notices.

@@ -101,18 +101,7 @@ struct NextUserTests {
     func cutMeanwhile(change: Change) async throws {
         try await Self.withPhone { world in
             try await world.put("/ann", "1")
-            let pool = world.world.pool
-            let waiting = """
-                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-                """
-            let fanOut = try await pool.transaction { transaction throws(PostgresError) -> Task<Int, any Error> in
-                _ = try await transaction.run(query("LOCK TABLE messages IN SHARE MODE"))
-                let fanOut = Task { try await world.fanOut(turnsMax: 1) }
-                while try await pool.number(waiting) < 1 { await Task.yield() }
-                do { try await change.make(in: world) } catch { Issue.record(error) }
-                return fanOut
-            }
-            #expect(try await fanOut.value == 1)
+            #expect(try await world.fanOut(beside: { try await change.make(in: world) }) == 1)
             #expect(try await world.send().filter { $0.hasSuffix(": 1") } == [])
             try await world.fanOut()
             #expect(try await world.send().filter { $0.hasSuffix(": 1") } == [])
