@@ -20,12 +20,12 @@ struct MissingClaimTests {
         ("root.members[auth.gone] == true", nil), ("root.members[auth.gone] != true", nil),
         ("root.members[auth.gone] == data.gone", nil), ("data[auth.gone] == root.gone", nil),
         ("root.members[auth.gone].x == data.gone", nil), ("root.members[auth[auth.gone]] == data.gone", nil),
-        // What is missing is null for the literal null, on either side.
+        // A missing claim or index equals the literal null, on either side.
         ("auth.gone == null", true), ("null == auth.gone", true), ("auth.gone != null", false),
         ("auth.gone == (null)", true), ("auth.none == null", true), ("auth.sub.further == null", true),
         ("root.members[auth.gone] == null", true), ("root.members[auth.gone] != null", false),
         ("auth.gone < null", nil),
-        // Data that is missing is null for a claim that is there.
+        // Missing data is null to a claim that the user has.
         ("auth.sub == data.gone", false), ("auth.sub != data.gone", true), ("auth.admin == data.gone", false),
         ("auth.org == data.gone", false), ("data.gone == root.gone", true),
         // The other sides decide, where they may.

@@ -40,7 +40,7 @@ extension Journeys {
                 let shown = message["android"]?.object?["notification"]?.object
                 #expect(shown?["channel_id"] == "news" && shown?["notification_priority"] == "PRIORITY_HIGH")
 
-                // What the sender gave comes back, so that a copy can be edited.
+                // `messages show` returns the request as it was sent, so that a copy can be edited.
                 let id = try #require(sent.printed.split(separator: "\n").first)
                 let shownMessage = try await world.command(["messages", "show", String(id), "--json"], gateway)
                 let stored = try JSONReader.read(Array(shownMessage.printed.utf8)).object?["request"]?.object

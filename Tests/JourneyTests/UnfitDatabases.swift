@@ -69,6 +69,7 @@ extension Journeys {
         func blocked() async throws {
             try await World.within { world in
                 try await world.migrate()
+                // A session counts as blocking after two seconds.
                 let said = try await world.database { pool in
                     try await pool.transaction { transaction async throws(PostgresError) -> String in
                         try await transaction.script(

@@ -234,8 +234,8 @@ struct FanOutTests {
         }
     }
 
-    @Test("reaches one that was adopted while the others' pushes are stuck")
-    func adoptedBesideStuck() async throws {
+    @Test("reaches one that moved to another installation while the others' pushes are stuck")
+    func movedBesideStuck() async throws {
         try await withFanOuts { world in
             for device in ["stuck", "phone"] { try await world.subscribe(device, "/a") }
             try await world.put("/a", "1")

@@ -56,8 +56,7 @@ enum MemberSQL {
     /// The members' rows.
     ///
     /// A null stands for what most members have: the expected route, the state `active`, a backend that registered it.
-    /// Of the others, it is true if the token is unproven.
-    /// A null costs neither side anything. Columns behind the token are not read: the way to them leads through all that
+    /// For tokens that only subscriptions named, the last of these columns tells whether they are unproven. A null costs neither side anything. Columns behind the token are not read: the way to them leads through all that
     /// a device registered.
     static func rows(users: Bool, locales: Bool) -> MemberStatement {
         switch (users, locales) {

@@ -38,7 +38,7 @@ extension RegistryStore {
 
     /// Returns the app as it was at most a second ago; nil: no app had the slug then. Every request asks.
     package func app(slug: String) async throws(StoreFault) -> AppRecord? {
-        let (known, changes) = slugs.lookUp(slug)
+        let (known, changes) = slugs.find(slug)
         switch known {
         case .app(let app): return app
         case .unused: return nil
@@ -54,7 +54,7 @@ extension RegistryStore {
 
     /// Returns the app if it is cached; nil: the database has to be asked.
     package func cachedApp(slug: String) -> AppRecord? {
-        if case .app(let app) = slugs.lookUp(slug).known { app } else { nil }
+        if case .app(let app) = slugs.find(slug).known { app } else { nil }
     }
 
     /// Whether the slug is probably an app's. The database is not asked.

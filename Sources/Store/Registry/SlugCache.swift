@@ -29,7 +29,7 @@ package final class SlugCache: Sendable {
     init(freshFor: Duration) { self.freshFor = freshFor }
 
     /// - Returns: what is known, if it is fresh, and the number of changes before the look-up that has to follow if not.
-    func lookUp(_ slug: String) -> (known: Known?, changes: Int) {
+    func find(_ slug: String) -> (known: Known?, changes: Int) {
         let now = Clocks.monotonicNow()
         return slugs.withLock { slugs in
             if let entry = slugs.apps[slug], now < entry.until { return (.app(entry.app), slugs.changes) }
