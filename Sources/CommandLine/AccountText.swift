@@ -17,6 +17,7 @@ package struct AccountText {
         let progress = ProgressText(message, zone: zone)
         if message.isAtLocalHour, message.object?["finished_at"]?.isNull != false {
             lines.append("  sent when a device's clock shows \(message.shown("send_at"))")
+            if let until = message.editableUntil(in: zone) { lines.append("  can be edited until \(until)") }
         } else if message.shown("state") == "scheduled" {
             lines.append("  to be sent on \(ClockText.text(message.shown("send_at"), in: zone))")
         } else if message.shown("state") == "paused", let hourAhead = progress.hourAhead {
@@ -64,6 +65,11 @@ extension JSONValue {
     /// Whether the message is sent at an hour of each device's own clock. Also works on a message's request.
     var isAtLocalHour: Bool {
         (object?["options"]?.object?["device_local_time"] ?? object?["device_local_time"])?.bool == true
+    }
+
+    /// When a scheduled message starts, and can no longer be edited; nil: it has started, or is paused.
+    func editableUntil(in zone: TimeZone) -> String? {
+        object?["editable_until"]?.string.map { ClockText.text($0, in: zone) }
     }
 
     /// Whether the message's end is too far off to wait for.

@@ -193,7 +193,7 @@ package struct SendCommand: AsyncParsableCommand {
                 answer["state"] = .string(accepted.shown("state"))
                 if isLocal { answer["device_local_time"] = true }
                 note(.object(answer))
-                if isLocal || accepted.isToCome { remark(Self.toCome(id, app: slug, message)) }
+                if isLocal || accepted.isToCome { remark(Self.toCome(accepted, id, app: slug, message)) }
                 continue
             }
             let account = try await client.watch(try app.path("messages", id), app: slug)
@@ -202,11 +202,17 @@ package struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private static func toCome(_ id: String, app: String, _ message: JSONObject) -> String {
+    private static func toCome(
+        _ accepted: JSONValue, _ id: String, app: String, _ message: JSONObject
+    ) -> String {
         let hour = SendQuestion(message, count: nil).hour.map { " It is sent " + $0 + "." } ?? ""
-        let isLocal = JSONValue.object(message).isAtLocalHour
-        return "Scheduled.\(hour) To cancel \(isLocal ? "what is left" : "it before it is sent"): "
-            + "carillon messages cancel \(id) --app \(app)"
+        let cancel = "carillon messages cancel \(id) --app \(app)"
+        guard accepted.shown("state") == "scheduled" else {
+            return
+                "Accepted.\(hour) The first devices are due, so it can't be edited. To cancel what is left: \(cancel)"
+        }
+        let until = accepted.editableUntil(in: .current).map { " It can be edited until \($0)." } ?? ""
+        return "Scheduled.\(hour)\(until) To cancel it before it is sent: \(cancel)"
     }
 }
 

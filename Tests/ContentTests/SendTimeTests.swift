@@ -45,6 +45,17 @@ struct SendTimeTests {
         #expect(localDue(after: SendTime.aheadMax + .seconds(1)) == .failure(.tooFarAhead))
     }
 
+    @Test("becomes due ten minutes before the first device of a local hour, if that is known")
+    func firstDevice() throws {
+        let sending = SendHour.local(LocalSending(hour: LocalHour(inUTC: Self.now + .seconds(7_200))))
+        func due(firstIn seconds: Int64) throws -> WallInstant? {
+            try SendTime.due(sending, now: Self.now, firstDevice: Self.now + .seconds(seconds))
+        }
+        #expect(try due(firstIn: 601) == Self.now + .seconds(1))
+        #expect(try due(firstIn: 600) == nil)
+        #expect(try SendTime.due(sending, now: Self.now) == nil)
+    }
+
     @Test("drops a local hour that has passed everywhere, if late devices are sent to at once")
     func noneLeft() {
         let past = LocalHour(inUTC: Self.now + .seconds(-12 * 3_600 - 1))

@@ -42,7 +42,9 @@ private struct CountedCrowd {
         _ audience: Audience, hour: LocalHour? = nil, idsMax: Int = 100, for time: Duration = .seconds(600)
     ) async throws -> AudienceCount {
         try await world.stores.messages.count(
-            CountedMessage(app: world.app, audience: audience, kind: audience.kind ?? .alert, localHour: hour),
+            CountedMessage(
+                app: world.app, audience: audience, kind: audience.kind ?? .alert,
+                localSending: hour.map { LocalSending(hour: $0) }),
             idsMax: idsMax, for: time, now: dawn)
     }
 

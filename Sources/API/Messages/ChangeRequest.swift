@@ -51,6 +51,9 @@ package struct ChangeRequest: Equatable, Sendable {
     /// Whether the change requires that the message has not started.
     var isBeforeStart: Bool { name != .keep || changesRequest }
 
+    /// Whether a message at a local hour may start at another time.
+    var movesStart: Bool { sendAt != .keep || audience != nil }
+
     private var changesRequest: Bool { sendAt != .keep || notification != nil || audience != nil }
 }
 

@@ -1,3 +1,4 @@
+import Basis
 import Calendar
 import Encodings
 import JSON
@@ -7,12 +8,14 @@ package enum MessageAnswer {
     /// The answer for messages that were just accepted: one, or one for each record of a list. The client gets it, and
     /// so does every repetition of its request. Its members other than `messages` are about the first message.
     package static func accepted(
-        _ ids: [MessageID], _ state: MessageState, _ label: MessageLabel, to audience: String?
+        _ ids: [MessageID], _ state: MessageState, startsAt: WallInstant? = nil, _ label: MessageLabel,
+        to audience: String?
     ) -> [UInt8] {
         JSONWriter.body { writer in
             writer.member("id", ids[0].value.text)
             if ids.count > 1 { writer.strings("messages", ids.map(\.value.text)) }
             writer.member("state", state.name)
+            writer.optionalTime("editable_until", startsAt)
             write(label, to: audience, &writer)
             writer.optional("audience", nil)
             writeOutcomes(to: &writer) { _ in 0 }
@@ -56,6 +59,7 @@ package enum MessageAnswer {
         } else if let sendAt = account.sendAt {
             writer.time("send_at", sendAt)
         }
+        writer.optionalTime("editable_until", account.editableUntil)
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
         if let rate = account.ratePerSecond { writer.member("rate_per_second", Int64(rate)) }

@@ -32,14 +32,33 @@ extension MessageHandlers {
         do throws(SendTimeFault) {
             dueAt = try SendTime.due(SendTime.left(of: request.sendAt, now: now), now: now)
         } catch { throw Problem(error) }
-        var localHour: LocalHour?
-        if case .local(let sending) = request.sendAt { localHour = sending.hour }
         let message = CountedMessage(
-            app: app.id, audience: audience(request.audience, in: app),
-            kind: request.audience.kind ?? PushProviders.tokenKinds(of: request.pushType).first ?? .alert, dueAt: dueAt,
-            localHour: localHour)
+            app: app.id, audience: audience(request.audience, in: app), request.pushType, dueAt: dueAt,
+            localSending: request.sendAt?.local)
         let count = try await reads.read(of: app.id, await store.count(message))
         return Answer(.ok, AudienceCountAnswer.body(count))
+    }
+
+    /// Reads when a message at a local hour reaches the first device that its audience has now.
+    ///
+    /// nil: the message has no local hour, or the audience can't be read now. It then starts when the first clock anywhere
+    /// shows the hour.
+    func firstDevice(
+        of content: MessageContent, to audience: Audience, _ sendAt: SendHour?, in app: AppID
+    ) async -> WallInstant? {
+        guard let sending = sendAt?.local else { return nil }
+        let message = CountedMessage(app: app, audience: audience, content.options.pushType, localSending: sending)
+        let soon = clock() + SendTime.localLead
+        return try? await reads.read(of: app, await store.firstDevice(of: message, soon: soon)) ?? nil
+    }
+}
+
+extension CountedMessage {
+    fileprivate init(
+        app: AppID, audience: Audience, _ pushType: PushType, dueAt: WallInstant? = nil, localSending: LocalSending?
+    ) {
+        let kind = audience.kind ?? PushProviders.tokenKinds(of: pushType).first ?? .alert
+        self.init(app: app, audience: audience, kind: kind, dueAt: dueAt, localSending: localSending)
     }
 }
 

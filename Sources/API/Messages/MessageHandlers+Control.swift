@@ -1,3 +1,4 @@
+import Basis
 import Delivery
 import Model
 import Store
@@ -13,19 +14,58 @@ extension MessageHandlers {
         }
         let id = try messageID(call)
         let app = try await apps.app(of: call)
-        let caller = call.caller
-        let reply: RevisionReply<RevisionRefusal<Problem>>
-        do throws(StoreFault) {
-            reply = try await intake.revise(
-                id, of: app.id, beforeStart: change.isBeforeStart, audience: change.audience
-            ) { record throws(Problem) in try change.revision(of: record, for: caller, in: app) }
-        } catch { throw Problem(error, .isIdempotent).aboutTopics }
-        switch reply {
-        case .revised: break
-        case .noSuchMessage: throw .unknownMessage
-        case .refused(let refusal): throw Problem(refusal)
+        for _ in 1...Self.changeTriesMax {
+            let start = try await localStart(of: id, change, for: call.caller, in: app)
+            switch try await revise(id, change, start, for: call.caller, in: app) {
+            case .revised: return try await answer(with: id, in: app, call)
+            case .noSuchMessage: throw .unknownMessage
+            case .refused(.declined(.outdated)): continue
+            case .refused(.declined(.problem(let problem))): throw problem
+            case .refused(.content(let fault)): throw Problem(fault)
+            case .refused(.hour(let fault)): throw Problem(fault, at: ChangeRequest.timePlace, toSendNow: "Give null")
+            case .refused(.backlogFull(let urgency)): throw .backlogFull(urgency)
+            }
         }
-        return try await answer(with: id, in: app, call)
+        throw Problem(
+            .overloaded, "Others are changing this message at the same time. Read it again before you change it.",
+            retryAfterSeconds: RetryHint.overloaded)
+    }
+
+    /// Each further try means that somebody else changed the message within a moment.
+    private static let changeTriesMax = 8
+
+    private func revise(
+        _ id: MessageID, _ change: ChangeRequest, _ start: LocalStart?, for caller: Caller, in app: AppRecord
+    ) async throws(Problem) -> RevisionReply<RevisionRefusal<ChangeRefusal>> {
+        let clock = clock
+        do throws(StoreFault) {
+            return try await intake.revise(
+                id, of: app.id, beforeStart: change.isBeforeStart, audience: change.audience
+            ) { record throws(ChangeRefusal) in
+                var revision: RequestedRevision
+                do throws(Problem) { revision = try change.revision(of: record, for: caller, in: app) } catch {
+                    throw .problem(error)
+                }
+                guard change.movesStart, let needed = LocalStart(of: revision) else { return revision }
+                guard let start, start.isFor(needed) else { throw .outdated }
+                revision.firstDevice = start.firstDevice
+                revision.isRedated = revision.isRedated || start.sending.hour.last >= clock()
+                return revision
+            }
+        } catch { throw Problem(error, .isIdempotent).aboutTopics }
+    }
+
+    /// Reads when a message at a local hour would start after a change; nil: it has none, or the change is refused.
+    private func localStart(
+        of id: MessageID, _ change: ChangeRequest, for caller: Caller, in app: AppRecord
+    ) async throws(Problem) -> LocalStart? {
+        guard change.movesStart else { return nil }
+        guard let record = try await reads.read(of: app.id, await store.record(app: app.id, id: id)),
+            let revision = try? change.revision(of: record, for: caller, in: app), let request = revision.request,
+            var start = LocalStart(of: revision)
+        else { return nil }
+        start.firstDevice = await firstDevice(of: request.content, to: start.audience, request.sendAt, in: app.id)
+        return start
     }
 
     func change(_ control: ControlRequest, _ call: Call) async throws(Problem) -> Answer {
@@ -56,16 +96,26 @@ extension MessageHandlers {
     }
 }
 
-extension Problem {
-    fileprivate init(_ refusal: RevisionRefusal<Problem>) {
-        self =
-            switch refusal {
-            case .declined(let problem): problem
-            case .content(let fault): Problem(fault)
-            case .hour(let fault): Problem(fault, at: ChangeRequest.timePlace, toSendNow: "Give null")
-            case .backlogFull(let urgency): .backlogFull(urgency)
-            }
+/// When a message at a local hour reaches its first device, and for which audience and hour that was read.
+private struct LocalStart: Sendable {
+    let audience: Audience
+    let sending: LocalSending
+    /// nil: not known.
+    var firstDevice: WallInstant?
+
+    /// nil: the message has no local hour.
+    init?(of revision: RequestedRevision) {
+        guard let request = revision.request, let sending = request.sendAt?.local else { return nil }
+        (audience, self.sending) = (request.audience, sending)
     }
+
+    func isFor(_ other: LocalStart) -> Bool { audience == other.audience && sending == other.sending }
+}
+
+private enum ChangeRefusal: Error, Equatable, Sendable {
+    case problem(Problem)
+    /// Somebody else changed the message after its start was read.
+    case outdated
 }
 
 extension ControlRequest {

@@ -34,15 +34,17 @@ struct MessageHandlers: Sendable {
             name: asked.name, author: asked.author,
             texts: asked.contents[0].commonText.map { [$0.shortened] } ?? [])
         let audience = AudienceLine.text(of: asked.audience, acceptedAt: clock())
-        let answer: @Sendable ([MessageID], MessageState) -> [UInt8] = { ids, state in
-            MessageAnswer.accepted(ids, state, label, to: audience)
+        let answer: MessageIntake.MakeAnswer = { ids, state, startsAt in
+            MessageAnswer.accepted(ids, state, startsAt: startsAt, label, to: audience)
         }
+        var asked = asked
+        asked.firstDevice = await firstDevice(of: asked.contents[0], to: asked.audience, asked.sendAt, in: app.id)
         let reply: MessageIntake.Reply
         do { reply = try await intake.accept(asked, answer: answer) } catch {
             throw Problem(error, asked.idempotency == nil ? .mayDouble : .isKeyed).aboutTopics
         }
         switch reply {
-        case .accepted(let ids, let state): return made(answer(ids, state), in: app, status)
+        case .accepted(let ids, let state, let startsAt): return made(answer(ids, state, startsAt), in: app, status)
         case .replayed(let bytes): return made(bytes, in: app, status, [Answer.replayedHeader])
         case .mismatch: throw .idempotencyMismatch
         case .refused(let fault, let place): throw Problem(fault).inRecord(isList ? place : nil)

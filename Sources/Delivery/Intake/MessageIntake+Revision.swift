@@ -20,6 +20,8 @@ package struct RequestedRevision: Sendable {
     /// The request as it is from now on; nil: the message's content, audience and time stay.
     package var request: StoredRequest?
     package var isRedated = false
+    /// When a message at a local hour reaches the first device of its audience; nil: not known.
+    package var firstDevice: WallInstant?
     package var name: ProfileChange.Change<String> = .keep
     package var ratePerSecond: ProfileChange.Change<Int32> = .keep
 
@@ -50,7 +52,7 @@ extension MessageIntake {
                 guard let stored = requested.request else { return revision }
                 let request: Request
                 do throws(SendTimeFault) {
-                    request = try Request(revising: record, to: stored, isRedated: requested.isRedated)
+                    request = try Request(revising: record, to: stored, requested)
                 } catch { throw .hour(error) }
                 let checked: [CheckedMessage]
                 do throws(FaultyContent) {
@@ -68,9 +70,12 @@ extension MessageIntake {
 
 extension MessageIntake.Request {
     /// The stored message as it would be after a change. Without a new time, the stored one stays, and is not checked.
-    fileprivate init(revising record: MessageRecord, to stored: StoredRequest, isRedated: Bool) throws(SendTimeFault) {
-        let asked = IntakeRequest(
-            [stored.content], to: stored.audience, app: record.app, sendAt: isRedated ? stored.sendAt : nil)
+    fileprivate init(
+        revising record: MessageRecord, to stored: StoredRequest, _ requested: RequestedRevision
+    ) throws(SendTimeFault) {
+        var asked = IntakeRequest(
+            [stored.content], to: stored.audience, app: record.app, sendAt: requested.isRedated ? stored.sendAt : nil)
+        asked.firstDevice = requested.firstDevice
         try self.init(asked, now: Clocks.wallNow())
     }
 }

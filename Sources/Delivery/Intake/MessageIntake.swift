@@ -18,6 +18,8 @@ package struct IntakeRequest: Sendable {
     package var app: AppID
     /// The requested hour; nil: now.
     package var sendAt: SendHour?
+    /// When a message at a local hour reaches the first device that its audience has now; nil: not known.
+    package var firstDevice: WallInstant?
     /// The rate of each message; nil: as fast as its providers take it.
     package var ratePerSecond: Int32?
     package var name: String?
@@ -60,10 +62,13 @@ package struct MessageIntake: Sendable {
         (self.steps, self.accepted) = (steps, accepted)
     }
 
+    /// Makes the answer from the ids of the messages, their state, and when they start by themselves.
+    package typealias MakeAnswer = @Sendable ([MessageID], MessageState, _ startsAt: WallInstant?) -> [UInt8]
+
     /// The result of validation and acceptance.
     package enum Reply: Sendable, Equatable {
         /// One id for each content, in order.
-        case accepted([MessageID], MessageState)
+        case accepted([MessageID], MessageState, startsAt: WallInstant?)
         /// The same request came before; this is its answer, byte for byte.
         case replayed([UInt8])
         case mismatch
@@ -78,9 +83,7 @@ package struct MessageIntake: Sendable {
     /// returns `.accepted` (P1).
     ///
     /// - Parameter answer: makes the bytes that a repetition of the request will get.
-    package func accept(
-        _ asked: IntakeRequest, answer: @Sendable ([MessageID], MessageState) -> [UInt8]
-    ) async throws(StoreFault) -> Reply {
+    package func accept(_ asked: IntakeRequest, answer: MakeAnswer) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
         let now = Clocks.wallNow()
         let request: Request
@@ -109,10 +112,11 @@ package struct MessageIntake: Sendable {
             self.asked = asked
             urgency = MessageIntake.urgency(of: asked.audience)
             sendAt = SendTime.left(of: asked.sendAt, now: now)
-            dueAt = try SendTime.due(sendAt, now: now)
+            dueAt = try SendTime.due(sendAt, now: now, firstDevice: asked.firstDevice)
         }
 
         var state: MessageState { asked.isHeld ? .paused : dueAt == nil ? .accepted : .scheduled }
+        var startsAt: WallInstant? { asked.isHeld ? nil : dueAt }
         /// It may be cut when it is accepted (`CutMessage`).
         var isDirect: Bool {
             asked.contents.count == 1 && urgency == .transactional && sendAt == nil && asked.ratePerSecond == nil
@@ -143,8 +147,6 @@ package struct MessageIntake: Sendable {
         return KnownStatus(openMessages: status.openMessages, providers: status.providers, isRemembered: false)
     }
 
-    private typealias MakeAnswer = @Sendable ([MessageID], MessageState) -> [UInt8]
-
     private func write(
         _ request: Request, _ known: KnownStatus, hasRoom: Bool, _ answer: MakeAnswer
     ) async throws(StoreFault) -> Reply {
@@ -163,7 +165,7 @@ package struct MessageIntake: Sendable {
             }
             let ids = messages.map(\.message.id)
             messages[0].message.idempotency = request.asked.idempotency.map {
-                IdempotentAnswer(claim: $0, answer: answer(ids, request.state))
+                IdempotentAnswer(claim: $0, answer: answer(ids, request.state, request.startsAt))
             }
             guard hasRoom else {
                 // A repetition adds nothing to the backlog. The query runs only here, so that a request with room saves
@@ -178,7 +180,7 @@ package struct MessageIntake: Sendable {
                     continue
                 case .replayed(let bytes)?: return .replayed(bytes)
                 case .mismatch?: return .mismatch
-                case .cut?, .planned?: return .accepted(ids, request.state)
+                case .cut?, .planned?: return .accepted(ids, request.state, startsAt: request.startsAt)
                 case nil: break
                 }
             }
@@ -187,7 +189,7 @@ package struct MessageIntake: Sendable {
                 steps?.reached(.messageCommitted)
                 accepted()
             }
-            return reply(to: outcome, ids: ids, request.state)
+            return reply(to: outcome, ids: ids, request)
         }
     }
 
@@ -210,12 +212,13 @@ package struct MessageIntake: Sendable {
     /// Returns the answer to the first request with this key; nil: there was none.
     private func earlier(_ asked: IntakeRequest) async throws(StoreFault) -> Reply? {
         guard let claim = asked.idempotency else { return nil }
-        return try await store.earlier(claim, app: asked.app).map { reply(to: $0, ids: [], .accepted) }
+        return try await store.earlier(claim, app: asked.app).map { reply(to: $0, ids: [], nil) }
     }
 
-    private func reply(to outcome: AcceptReply, ids: [MessageID], _ state: MessageState) -> Reply {
+    /// - Parameter request: nil: it came before, and is not accepted now.
+    private func reply(to outcome: AcceptReply, ids: [MessageID], _ request: Request?) -> Reply {
         switch outcome {
-        case .accepted: .accepted(ids, state)
+        case .accepted: .accepted(ids, request?.state ?? .accepted, startsAt: request?.startsAt)
         case .replayed(let bytes): .replayed(bytes)
         case .mismatch: .mismatch
         }
@@ -250,12 +253,8 @@ package struct MessageIntake: Sendable {
     /// Makes an id that carries the due time of the message. Retention, and every time within a push, count from it.
     private static func newID(_ sendAt: SendHour?, _ dueAt: WallInstant?) -> MessageID {
         let now = Clocks.wallNow()
-        let hour = local(sendAt).map { max($0.hour.inUTC, now) } ?? dueAt ?? now
+        let hour = sendAt?.local.map { max($0.hour.inUTC, now) } ?? dueAt ?? now
         return MessageID(UUIDv7.make(at: hour, random: (Entropy.uint64(), Entropy.uint64())))
-    }
-
-    private static func local(_ sendAt: SendHour?) -> LocalSending? {
-        if case .local(let sending) = sendAt { sending } else { nil }
     }
 
     private func message(
@@ -267,7 +266,7 @@ package struct MessageIntake: Sendable {
             kind: asked.audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
             lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: asked.audience,
             readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-            isDryRun: content.options.isDryRun, dueAt: request.dueAt, localSending: Self.local(request.sendAt))
+            isDryRun: content.options.isDryRun, dueAt: request.dueAt, localSending: request.sendAt?.local)
         message.ignoredLimits = content.options.ignored
         message.ratePerSecond = asked.ratePerSecond
         (message.name, message.author, message.isHeld) = (asked.name, asked.author, asked.isHeld)

@@ -51,8 +51,8 @@ package struct MessageAccount: Equatable, Sendable {
     package var label = MessageLabel()
     /// The requested send time; nil: sent at once.
     package let sendAt: WallInstant?
-    /// The requested hour of each device's local time. `sendAt` is then when the first time zone reaches it, and
-    /// `expiresAt` belongs to the last one.
+    /// The requested hour of each device's local time. `sendAt` is then when the message starts, and `expiresAt` belongs
+    /// to the last time zone.
     package let localHour: LocalHour?
     /// The rate in pushes per second over all processes; nil: as fast as its providers accept them.
     package let ratePerSecond: Int32?
@@ -71,6 +71,9 @@ package struct MessageAccount: Equatable, Sendable {
     }
 
     package func count(_ state: TerminalState) -> Int64 { outcomes.count(of: state) }
+
+    /// When a scheduled message starts, and can no longer be changed; nil: it has started, or is paused.
+    package var editableUntil: WallInstant? { state == .scheduled ? sendAt : nil }
 }
 
 /// The requested form of a message, without its content and receivers. Kept as long as its account.

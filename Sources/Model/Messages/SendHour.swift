@@ -3,6 +3,8 @@ import Basis
 package enum SendHour: Equatable, Sendable {
     case instant(WallInstant)
     case local(LocalSending)
+
+    package var local: LocalSending? { if case .local(let sending) = self { sending } else { nil } }
 }
 
 /// A local date and time without a zone: a different instant in each time zone.

@@ -10,13 +10,14 @@ package struct CountedMessage: Sendable {
     package let kind: TokenKind
     /// The time at which the message would be due; nil: at once.
     package let dueAt: WallInstant?
-    /// The hour of each device's own clock; nil: it is due everywhere at the same instant.
-    package let localHour: LocalHour?
+    /// nil: the message is due everywhere at the same instant.
+    package let localSending: LocalSending?
 
     package init(
-        app: AppID, audience: Audience, kind: TokenKind, dueAt: WallInstant? = nil, localHour: LocalHour? = nil
+        app: AppID, audience: Audience, kind: TokenKind, dueAt: WallInstant? = nil, localSending: LocalSending? = nil
     ) {
-        (self.app, self.audience, self.kind, self.dueAt, self.localHour) = (app, audience, kind, dueAt, localHour)
+        (self.app, self.audience, self.kind) = (app, audience, kind)
+        (self.dueAt, self.localSending) = (dueAt, localSending)
     }
 }
 
@@ -44,90 +45,31 @@ package struct AudienceCount: Equatable, Sendable {
 }
 
 extension MessageStore {
-    /// Counts an audience by the statements that cut it. It writes nothing.
-    ///
-    /// Each slice is a transaction of its own, so that no long one stands. No slice begins when `time` is over.
+    /// Counts an audience by the statements that cut it. It writes nothing. No slice begins when `time` is over.
     package func count(
         _ message: CountedMessage, idsMax: Int = 20_000, for time: Duration = .seconds(2), now: WallInstant? = nil
     ) async throws(StoreFault) -> AudienceCount {
-        let clock = ContinuousClock()
-        let (begun, sizes) = (clock.now, SliceSizes())
-        return try await translating { () throws(PostgresError) in
-            let start = Query(AudienceCountSQL.start) { $0.instant("now", now) }
-            let (horizon, acceptedAt) = try await pool.read(start).one { row throws(PostgresError) in
-                (try row.int64(), try row.instant())
-            }
-            var tally = AudienceTally(isLocal: message.localHour != nil)
-            var through: Int64 = 0
-            while true {
-                let plan = ClaimedPlan(counting: message, from: through, to: horizon, acceptedAt: acceptedAt)
-                let slice = try await pool.transaction(TransactionOptions(isReadOnly: true)) {
-                    transaction throws(PostgresError) in
-                    try await plan.count(idsMax: idsMax, sizes, in: transaction)
-                }
-                tally.add(slice)
-                if slice.found.isLast { return tally.count(isCutShort: false) }
-                if clock.now - begun >= time { return tally.count(isCutShort: true) }
-                through = slice.found.plannedThrough
-            }
+        var tally = AudienceTally(isLocal: message.localSending != nil)
+        let isWhole = try await walk(message, idsMax: idsMax, for: time, now: now) {
+            slice, transaction throws(PostgresError) in
+            try await slice.count(in: transaction)
+        } takes: {
+            tally.add($0)
+            return true
         }
+        return tally.count(isCutShort: !isWhole)
     }
 }
 
-extension ClaimedPlan {
-    /// The audience of a message that would be accepted now, above an id.
-    fileprivate init(
-        counting message: CountedMessage, from plannedThrough: Int64, to horizon: Int64, acceptedAt: WallInstant
-    ) {
-        (self.message, app, format) = (UniversalID(high: 0, low: 0), message.app.value, 0)
-        (service, priority, kind) = (.app, MessageUrgency.bulk.rawValue, message.kind.rawValue)
-        (self.plannedThrough, self.horizon, slices) = (plannedThrough, horizon, 0)
-        (expiresAt, sentFrom) = (acceptedAt, message.dueAt ?? acceptedAt)
-        local = message.localHour.map {
-            LocalSlice(sending: LocalSending(hour: $0), app: message.app.value, acceptedAt: acceptedAt)
-        }
-        audience = Audience(
-            AudienceText.normalized(message.audience.selection), providers: message.audience.providers,
-            kind: message.audience.kind)
-    }
-
-    fileprivate func count(
-        idsMax: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> CountedSlice {
-        _ = try await transaction.run(Query(PlannerSQL.throughKeys))
-        var inline: [Provider?] = []
-        let found: FoundMembers
-        if audience.isInline {
-            let targets = query(idsMax: idsMax).targets
-            let tokens = Query(AudienceCountSQL.tokens) {
-                $0.int64("app", app)
-                $0.int16Array("providers", targets.map(\.provider.rawValue))
-                $0.bytesArray("tokens", targets.map(\.token.bytes))
-            }
-            let holders = try await transaction.run(tokens).map(TokenRow.init)
-            inline = holders.filter { $0.member.id < 0 }.map(\.provider)
-            found = FoundMembers(tokens: holders.map(\.member))
-        } else {
-            found = try await find(idsMax: idsMax, sizes, in: transaction)
-        }
-        guard !found.ids.isEmpty else { return CountedSlice(found: found) }
-        let members = Query(AudienceCountSQL.members) { $0.int64Array("members", found.ids) }
+extension ReadSlice {
+    fileprivate func count(in transaction: PostgresTransaction) async throws(PostgresError) -> CountedSlice {
         var slice = CountedSlice(found: found)
+        guard !found.ids.isEmpty else { return slice }
+        let members = Query(AudienceCountSQL.members) { $0.int64Array("members", found.ids) }
         slice.groups = try await transaction.run(members).map(MemberGroup.init)
         slice.groups += inline.map { MemberGroup(provider: $0, locale: nil, timeZone: nil, count: 1) }
-        slice.passed = try await local?.passed(found.ids, in: transaction) ?? 0
+        slice.passed = try await plan.local?.passed(found.ids, in: transaction) ?? 0
         return slice
-    }
-}
-
-/// A row of `AudienceCountSQL.tokens`.
-private struct TokenRow: Sendable {
-    let member: Member
-    let provider: Provider?
-
-    init(_ row: inout Row) throws(PostgresError) {
-        member = Member(id: try row.int64(), route: 0)
-        provider = Provider(rawValue: try row.int16())
     }
 }
 

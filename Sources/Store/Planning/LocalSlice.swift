@@ -8,6 +8,7 @@ import QueueRules
 struct LocalSlice: Sendable {
     let sending: LocalSending
     let app: Int64
+    /// When the message was accepted, last changed, or started: a clock that showed the hour before is too late.
     let acceptedAt: WallInstant
 
     /// Cuts the slice without the members for which the hour is past. These end here, in groups of at most
@@ -37,6 +38,13 @@ struct LocalSlice: Sendable {
         return try await zones(of: members, in: transaction).reduce(0) { passed, zone in
             onTime.sends(at: zone.instant, acceptedAt: acceptedAt) == nil ? passed + zone.members.count : passed
         }
+    }
+
+    /// When the first of the members gets the message; nil: none does.
+    func first(of members: [Int64], in transaction: PostgresTransaction) async throws(PostgresError) -> WallInstant? {
+        try await zones(of: members, in: transaction).compactMap {
+            sending.sends(at: $0.instant, acceptedAt: acceptedAt)
+        }.min()
     }
 
     private func zones(

@@ -11,7 +11,8 @@ enum ScheduleSQL {
 
     /// Gives due messages a plan, as if they had just been accepted; a paused one stays paused.
     ///
-    /// A follow-up message comes once its predecessor has a plan, so that planners see the two in their order.
+    /// A follow-up message comes once its predecessor has a plan, so that planners see the two in their order. At a local
+    /// hour, a clock that showed it before the start is too late: the device came to the audience since, or travelled.
     static let fallDue = Statement(
         "schedule_fall_due",
         """
@@ -21,9 +22,10 @@ enum ScheduleSQL {
             ORDER BY due_at, message_id LIMIT :limit FOR UPDATE SKIP LOCKED
         ), gone AS (
             DELETE FROM schedules USING due WHERE schedules.message_id = due.message_id
-            RETURNING schedules.message_id, schedules.priority, after_message
+            RETURNING schedules.message_id, schedules.priority, after_message, schedules.due_at
         ), fell AS (
             UPDATE messages m SET horizon = (SELECT coalesce(max(id), 0) FROM registrations),
+                hour_set_at = CASE WHEN m.local_hour IS NULL THEN m.hour_set_at ELSE gone.due_at END,
                 state = CASE m.state WHEN \(MessageState.scheduled.sql) THEN \(MessageState.accepted.sql) ELSE m.state END
             FROM gone WHERE m.id = gone.message_id
             RETURNING gone.message_id, m.app_id, m.format, gone.priority, after_message
