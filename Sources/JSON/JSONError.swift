@@ -8,7 +8,8 @@ package struct JSONError: Error, Equatable, Sendable {
 
     package enum Kind: Equatable, Sendable {
         case endsEarly
-        case unexpectedByte
+        /// A byte that can't stand there.
+        case unexpectedByte(UInt8)
         case trailingBytes
         case badNumber
         case badEscape
@@ -36,20 +37,33 @@ package struct JSONError: Error, Equatable, Sendable {
     /// A sentence for people. It quotes none of the text, which may be secret.
     package var sentence: String {
         switch kind {
-        case .endsEarly: "The JSON ends early, at byte \(offset)."
-        case .unexpectedByte: "This is not JSON: byte \(offset) is not what may stand there."
-        case .trailingBytes: "Something follows the JSON value, at byte \(offset)."
-        case .badNumber: "The number at byte \(offset) is not written as JSON writes numbers."
-        case .badEscape: "The string has an unknown escape at byte \(offset)."
-        case .loneSurrogate: "The string has half a surrogate pair at byte \(offset)."
-        case .controlCharacterInString: "The string has an unescaped control character at byte \(offset)."
-        case .nulInString: "The string has a NUL character at byte \(offset), which cannot be stored."
-        case .notUTF8: "What begins at byte \(offset) is not UTF-8."
-        case .duplicateName: "The object names the same member twice; the second time at byte \(offset)."
+        case .endsEarly: invalid("the text ends early")
+        case .unexpectedByte(let byte): invalid("unexpected \(Self.name(of: byte))")
+        case .trailingBytes: invalid("unexpected text after the value")
+        case .badNumber: invalid("a number in a form that JSON does not have")
+        case .badEscape: invalid("unknown escape in a string")
+        case .loneSurrogate: invalid("half of a surrogate pair in a string")
+        case .controlCharacterInString: invalid("unescaped control character in a string")
+        case .nulInString: "A string has a NUL character at byte \(offset), which can't be stored."
+        case .notUTF8: "The text from byte \(offset) on is not UTF-8."
+        case .duplicateName: "An object names the same member twice; the second time at byte \(offset)."
         case .tooLarge(let bytesMax): "The JSON is larger than \(bytesMax) bytes."
         case .tooDeep(let depthMax): "The JSON nests deeper than \(depthMax) levels, at byte \(offset)."
         case .tooManyValues(let valuesMax): "The JSON has more than \(valuesMax) values."
         case .numberTooLong(let bytesMax): "The number at byte \(offset) is longer than \(bytesMax) characters."
+        }
+    }
+
+    private func invalid(_ reason: String) -> String { "Invalid JSON at byte \(offset): \(reason)." }
+
+    /// Punctuation by itself, and other bytes by their kind: a letter or a digit may be part of a secret.
+    private static func name(of byte: UInt8) -> String {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): "letter"
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): "digit"
+        case 0x21..<0x7f: String(UnicodeScalar(byte))
+        case 0x80...: "character that is not ASCII"
+        default: "space or control character"
         }
     }
 }

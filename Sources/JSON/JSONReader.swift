@@ -39,7 +39,7 @@ package struct JSONReader {
         case UInt8(ascii: "f"): return try readLiteral("false", .bool(false))
         case UInt8(ascii: "n"): return try readLiteral("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try readNumber())
-        default: throw JSONError(.unexpectedByte, at: index)
+        case let byte: throw JSONError(.unexpectedByte(byte), at: index)
         }
     }
 
@@ -62,7 +62,8 @@ package struct JSONReader {
         while true {
             skipWhiteSpace()
             let start = index
-            guard try peek() == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: index) }
+            let quote = try peek()
+            guard quote == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte(quote), at: index) }
             let name = try readString()
             guard names.add(name, among: members) else { throw JSONError(.duplicateName, at: start) }
             skipWhiteSpace()
@@ -216,7 +217,8 @@ extension JSONReader {
     }
 
     private mutating func expect(_ byte: UInt8) throws(JSONError) {
-        guard try peek() == byte else { throw JSONError(.unexpectedByte, at: index) }
+        let found = try peek()
+        guard found == byte else { throw JSONError(.unexpectedByte(found), at: index) }
         index += 1
     }
 

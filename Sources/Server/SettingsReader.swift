@@ -127,7 +127,7 @@ package struct SettingsReader: Sendable {
         do {
             value = try JSONReader.read(Array(contents))
         } catch {
-            throw StartFault("\(path) is not JSON: \(error.sentence)")
+            throw StartFault("\(path): \(error.sentence)")
         }
         guard case .object(let object) = value else { throw StartFault("\(path) must hold a JSON object") }
         var values: [(name: String, text: String)] = []

@@ -49,7 +49,7 @@ struct JSONReaderTests {
     @Test("fails to parse with the position and the reason")
     func errorsSayWhere() {
         #expect(error(#"{"a":1,"a":2}"#) == JSONError(.duplicateName, at: 7))
-        #expect(error("[1,x]") == JSONError(.unexpectedByte, at: 3))
+        #expect(error("[1,x]") == JSONError(.unexpectedByte(UInt8(ascii: "x")), at: 3))
         #expect(error("true false") == JSONError(.trailingBytes, at: 5))
         #expect(error("[1") == JSONError(.endsEarly, at: 2))
         #expect(error(#"["\q"]"#) == JSONError(.badEscape, at: 2))
@@ -130,9 +130,25 @@ struct JSONReaderTests {
         #expect(error(String(repeating: #"{"a":"#, count: 100_000))?.kind == .tooDeep(depthMax: 32))
     }
 
+    @Test(
+        "is refused with the byte and what stands there",
+        arguments: [
+            ("{\"a\": 1,}", "Invalid JSON at byte 8: unexpected }."),
+            ("{'a': 1}", "Invalid JSON at byte 1: unexpected '."),
+            ("[1 2]", "Invalid JSON at byte 3: unexpected digit."),
+            ("nil", "Invalid JSON at byte 1: unexpected letter."),
+            ("{\u{201c}a\u{201d}: 1}", "Invalid JSON at byte 1: unexpected character that is not ASCII."),
+            ("[1", "Invalid JSON at byte 2: the text ends early."),
+            ("[1] x", "Invalid JSON at byte 4: unexpected text after the value."),
+            ("[-x]", "Invalid JSON at byte 1: a number in a form that JSON does not have."),
+            ("[\"\\x\"]", "Invalid JSON at byte 2: unknown escape in a string."),
+        ])
+    func sentences(text: String, sentence: String) {
+        #expect(error(text)?.sentence == sentence)
+    }
+
     @Test("never appears in the error message that explains its fault")
     func sentencesHoldNoContent() {
         #expect(error(#"{"token":"0123abcd" x}"#)?.sentence.contains("0123abcd") == false)
-        #expect(error("[1,x]")?.sentence == "This is not JSON: byte 3 is not what may stand there.")
     }
 }
