@@ -182,8 +182,9 @@ let package = Package(
         target(
             "CommandLine", .application,
             [
-                "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "Content", "ProviderInterface",
-                "Providers", "Delivery", "API", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "QueueRules", "Content",
+                "ProviderInterface", "Providers", "Delivery", "API",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -1,4 +1,5 @@
 import JSON
+import QueueRules
 
 package struct PushText {
     private let history: JSONValue
@@ -21,7 +22,7 @@ package struct PushText {
         case "waiting": return "waiting\(place(history))\(reason), next attempt at \(history.shown("due_at"))"
         case "sending": return "being sent\(place(history))"
         case "not_kept": return "ended, but its outcome is no longer stored"
-        default: return state + reason
+        default: return withheld(history) ?? state + reason
         }
     }
 
@@ -30,8 +31,31 @@ package struct PushText {
         switch step.shown("step") {
         case "message_accepted": return "the gateway accepted the message"
         case "goes_on": return "will be retried\(place(step))\(attempts)\(reason(step))"
-        default: return step.shown("step") + place(step) + attempts + reason(step)
+        default: return withheld(step) ?? step.shown("step") + place(step) + attempts + reason(step)
         }
+    }
+
+    /// The sentence about a push that the gateway itself ended; nil: a provider decided, or all tries failed.
+    private static func withheld(_ push: JSONValue) -> String? {
+        let why: String
+        switch push.object?["reason"]?.string {
+        case TerminalReason.cancelled: why = "the message was cancelled"
+        case TerminalReason.expired: why = "the message expired"
+        case TerminalReason.dryRun: why = "the message is a dry run"
+        case TerminalReason.nothingToShow: why = "the device's values leave no visible text"
+        case TerminalReason.localTimePassed: why = "the hour had passed on the device's clock"
+        case TerminalReason.quietHours: why = "it would expire before the quiet hours end"
+        case TerminalReason.dailyCap: why = "the user has reached the daily cap"
+        case TerminalReason.deviceDeleted: why = "the device was removed"
+        case TerminalReason.retired: why = "the device's token is retired"
+        case TerminalReason.userChanged: why = "the device's user changed"
+        case TerminalReason.audienceChanged: why = "the device left the audience"
+        case TerminalReason.unknownDevice: why = "no such installation is registered"
+        case TerminalReason.unknownUser: why = "the user has no device"
+        case TerminalReason.noRegistrationOfKind: why = "the device has no token of this kind"
+        default: return nil
+        }
+        return "not sent: \(why)"
     }
 
     /// The provider, environment and topic that it was or will be sent to.

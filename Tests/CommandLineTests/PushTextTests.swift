@@ -28,6 +28,28 @@ struct PushTextTests {
             ])
     }
 
+    @Test("says why the gateway did not send, in place of a provider and a code")
+    func withheld() throws {
+        let reported = try lines(
+            """
+            {"installation":"p","kind":"alert","state":"cancelled","reason":"cancelled","steps":[
+             {"at":"12:00:00Z","step":"goes_on","reason":"ServiceUnavailable","provider":"apns",
+              "environment":"production","topic":"com.example.garden","attempts":1},
+             {"at":"12:00:01Z","step":"cancelled","reason":"cancelled","provider":"apns","environment":"production",
+              "topic":"com.example.garden","attempts":1}]}
+            """)
+        #expect(reported.first == "p (alert)  not sent: the message was cancelled")
+        #expect(reported.last == "  12:00:01Z  not sent: the message was cancelled")
+        for (state, reason, words) in [
+            ("expired", "expired", "the message expired"), ("suppressed", "daily_cap", "daily cap"),
+            ("suppressed", "nothing_to_show", "no visible text"), ("rejected", "unknown_user", "has no device"),
+        ] {
+            let line = try lines(
+                #"{"installation":"p","kind":"alert","state":"\#(state)","reason":"\#(reason)","steps":[]}"#)[0]
+            #expect(line.hasPrefix("p (alert)  not sent: ") && line.hasSuffix(words), "\(line)")
+        }
+    }
+
     @Test("shows the state before the steps, and escapes control characters in a reason")
     func statuses() throws {
         func first(_ members: String) throws -> String? {
