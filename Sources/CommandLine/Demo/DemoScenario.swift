@@ -48,9 +48,7 @@ struct DemoScenario: Sendable {
         }
         let known = Int64(installations) - last.count("created")
         if known > 0 { narrator.write("\(known) are registered since an earlier run") }
-        narrator.write(
-            "\(last.count("created")) registered by one import: half of them with APNs, a fifth in its sandbox, the others "
-                + "with FCM")
+        narrator.write("\(last.count("created")) registered by one import. \(DemoDevice.sentence(upTo: installations))")
     }
 
     /// Whether an earlier run registered the device; it may have had fewer.
@@ -145,12 +143,19 @@ struct DemoScenario: Sendable {
 }
 
 /// The installation of a number, always the same. Its token names its fate at the stand-ins (docs/simulator.md).
-struct DemoDevice {
+package struct DemoDevice {
     enum Target: Equatable { case apns, sandbox, fcm }
 
     let number: Int
 
     init(_ number: Int) { self.number = number }
+
+    /// Says how many of the installations belong to which provider.
+    package static func sentence(upTo installations: Int) -> String {
+        func count(_ way: Target) -> Int { (1...installations).count { DemoDevice($0).way == way } }
+        return "Of phone-1 to phone-\(installations), \(count(.apns)) have tokens of APNs, \(count(.sandbox)) of its "
+            + "sandbox, and \(count(.fcm)) of FCM"
+    }
 
     /// The first device whose token is accepted and whose language is not the default.
     static func first(of way: Target) -> DemoDevice {
