@@ -1,6 +1,8 @@
 import Basis
 import Calendar
 import JSON
+import Model
+import Providers
 import Reactor
 
 /// Credentials as commands show them.
@@ -31,7 +33,7 @@ package enum CredentialText {
     }
 
     /// The id of a key, or the fingerprint and serial number of a certificate.
-    private static func key(of credential: JSONValue) -> String {
+    static func key(of credential: JSONValue) -> String {
         func text(_ name: String) -> String? { credential.object?[name]?.string }
         if let sha256 = text("sha256") {
             let serial = text("serial").map { ", serial \($0)" } ?? ""
@@ -51,6 +53,20 @@ package enum CredentialText {
     private static func refusal(of credential: JSONValue) -> String {
         guard let refused = credential.object?["refused"], !refused.isNull else { return "-" }
         return "\(refused.shown("reason")) since \(refused.shown("since"))"
+    }
+
+    /// "APNs production", or "FCM", which has one environment.
+    package static func place(provider name: String, environment: String) -> String {
+        guard let provider = Provider(name: name).flatMap({ PushProviders.offered($0) }) else {
+            return "\(name) \(environment)"
+        }
+        return provider.hasSiblingEnvironment ? "\(provider.title) \(environment)" : provider.title
+    }
+
+    /// "key ABCDE12345 (credential 1)", as the provider's page and `credentials list` name it.
+    package static func title(of credential: JSONValue) -> String {
+        let noun = credential.shown("kind") == CredentialKind.certificate.rawValue ? "certificate" : "key"
+        return "\(noun) \(key(of: credential)) (credential \(credential.shown("id")))"
     }
 
     /// The sentence about an activated credential, and about that of the sibling environment.

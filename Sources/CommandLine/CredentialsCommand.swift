@@ -66,13 +66,19 @@ package struct CredentialsCommand: AsyncParsableCommand {
         @Flag(help: "Activates it at once; the previous one is kept, and can be activated again.") var activate = false
 
         func ask(_ client: GatewayClient) async throws -> Output {
+            let list = try app.path("credentials")
+            let body = JSONObject(try members())
+            let before = activate && !gateway.json ? await client.credentials(list) : nil
             let answer = try await client.send(
-                "POST", try app.path("credentials"), .object(JSONObject(try members())),
-                idempotencyKey: UUID().uuidString, as: .list(of: .credential))
+                "POST", list, .object(body), idempotencyKey: UUID().uuidString, as: .list(of: .credential))
+            let credentials = answer.elements("items")
+            let remarks = try await app.remarks(before, client) {
+                $0.lines(activated: credentials.map { $0.shown("id") })
+            }
             return Output(answer) {
-                let credentials = answer.elements("items")
                 CredentialText.writeTable(credentials)
                 CredentialText.writeWarnings(answer)
+                for line in remarks { Console.remark(line) }
                 guard !activate, let first = credentials.first else { return }
                 let command = "carillon credentials activate \(first.shown("id")) --app \(try app.slug())"
                 Console.remark("To activate it: \(command)\(credentials.count > 1 ? " --both" : "")")
@@ -131,8 +137,9 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         private func account(_ path: String) throws(CommandFault) -> [JSONMember] {
             let bytes = try filledContents(ofFile: path)
-            guard let account = try? JSONReader.read(bytes) else {
-                throw CommandFault(.usage, "\(path) is not JSON; download it again from Firebase")
+            let account: JSONValue
+            do throws(JSONError) { account = try JSONReader.read(bytes) } catch {
+                throw CommandFault(.usage, "\(path): \(error.sentence) Download the file again from Firebase")
             }
             return common("fcm", "service_account") + [JSONMember("service_account", account)]
         }
@@ -153,11 +160,12 @@ package struct CredentialsCommand: AsyncParsableCommand {
             }
             guard !active.isEmpty else { return }
             let names = active.map {
-                "\($0.shown("id")) (\($0.shown("provider")) \($0.shown("environment")) \($0.shown("kind")))"
+                let place = CredentialText.place(provider: $0.shown("provider"), environment: $0.shown("environment"))
+                return "\(CredentialText.title(of: $0)) at \(place)"
             }
             try confirm(
-                "In use by \(try app.slug()): credential \(names.joined(separator: " and ")). Without it, pushes that need "
-                    + "it wait. " + question, yes)
+                "In use by \(try app.slug()): \(names.joined(separator: " and ")). Without it, pushes that need it wait. "
+                    + question, yes)
         }
     }
 
@@ -173,11 +181,15 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let path = try app.path("credentials", one.id, "activate")
+            let before = gateway.json ? nil : await client.credentials(try app.path("credentials"))
             let answer = try await client.send(
                 "POST", path, both ? CredentialText.bothEnvironments : nil, as: .credential)
+            let ids = [answer, answer.object?["sibling"] ?? .null].map { $0.shown("id") }
+            let remarks = try await app.remarks(before, client) { $0.lines(activated: ids) }
             return Output(answer) {
                 Console.write(CredentialText.activated(answer))
                 CredentialText.writeWarnings(answer)
+                for line in remarks { Console.remark(line) }
             }
         }
     }
@@ -192,12 +204,16 @@ package struct CredentialsCommand: AsyncParsableCommand {
         var app: AppOptions { one.app }
 
         func ask(_ client: GatewayClient) async throws -> Output {
+            let before = gateway.json ? nil : await client.credentials(try app.path("credentials"))
             try await one.confirmInUse("Retire it?", both: both, yes, client)
             try await client.order(
                 "POST", try app.path("credentials", one.id, "retire"), both ? CredentialText.bothEnvironments : nil)
             let place = both ? " in both environments" : ""
-            return Output(
-                ["id": .string(one.id), "state": "retired"], "The credential \(one.id) is retired\(place).")
+            let remarks = try await app.remarks(before, client) { $0.lines(ended: one.id) }
+            return Output(["id": .string(one.id), "state": "retired"]) {
+                Console.write("The credential \(one.id) is retired\(place).")
+                for line in remarks { Console.remark(line) }
+            }
         }
     }
 
@@ -210,9 +226,14 @@ package struct CredentialsCommand: AsyncParsableCommand {
         var app: AppOptions { one.app }
 
         func ask(_ client: GatewayClient) async throws -> Output {
+            let before = gateway.json ? nil : await client.credentials(try app.path("credentials"))
             try await one.confirmInUse("Delete it? This can't be undone.", yes, client)
             try await client.order("DELETE", try app.path("credentials", one.id))
-            return Output(["id": .string(one.id), "state": "deleted"], "The credential \(one.id) is deleted.")
+            let remarks = try await app.remarks(before, client) { $0.lines(ended: one.id) }
+            return Output(["id": .string(one.id), "state": "deleted"]) {
+                Console.write("The credential \(one.id) is deleted.")
+                for line in remarks { Console.remark(line) }
+            }
         }
     }
 }

@@ -45,6 +45,17 @@ struct CredentialTextTests {
         #expect(Self.row(key).hasSuffix("InvalidProviderToken since 2026-12-31T12:00:00Z"))
     }
 
+    @Test("are named in sentences by place, kind, key and id")
+    func titles() {
+        #expect(CredentialText.place(provider: "apns", environment: "sandbox") == "APNs sandbox")
+        #expect(CredentialText.place(provider: "fcm", environment: "production") == "FCM")
+        let key: JSONValue = ["id": "1", "kind": "token", "key_id": "ABCDE12345"]
+        #expect(CredentialText.title(of: key) == "key ABCDE12345 (credential 1)")
+        #expect(
+            CredentialText.title(of: Self.certificate(until: "2027-02-15T08:00:00Z"))
+                == "certificate 3f2a9c01d4e5b6a7, serial 0b7e (credential 7)")
+    }
+
     @Test("appear by both ids if both environments were activated")
     func both() {
         let one: JSONValue = ["id": "7", "environment": "production", "sibling": .null]

@@ -84,10 +84,11 @@ struct DoctorTests {
         ])
     func certificate(secondsLeft: Int64, level: Finding.Level) {
         let finding = DoctorRules.credential(
-            "app garden", "apns production certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
+            "app garden", "APNs production: certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
             refusal: nil, now: Self.noon)
         #expect(finding.level == level, "\(finding)")
         #expect(finding.text.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
+        if level == .good { #expect(finding.text == "APNs production: certificate 7, active, valid for 30 days") }
     }
 
     @Test("reports a key as bad only if it is refused, or gets no token")
@@ -99,7 +100,7 @@ struct DoctorTests {
             return DoctorRules.credential(
                 "app garden", "apns key", notAfterSeconds: nil, refusal: refusal, now: Self.noon)
         }
-        #expect(finding(nil).level == .good)
+        #expect(finding(nil) == .good("app garden", "apns key, active"))
         let refused = finding("InvalidProviderToken")
         #expect(refused.level == .bad && refused.text.hasSuffix("is refused by the provider: InvalidProviderToken"))
         let tokenless = finding("invalid_grant", isByProvider: false)

@@ -62,16 +62,15 @@ extension Checkup {
             inspection.used?.insert(ProviderUse(provider: credential.provider, environment: credential.environment))
         }
         for credential in active {
-            let name =
-                "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
+            let facts = (try? JSONReader.read(credential.facts))?.object ?? JSONObject()
+            let name = DoctorRules.name(of: credential, facts)
             do { _ = try await service.credential(of: credential) } catch {
                 inspection.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "add it again"))
                 continue
             }
-            let facts = (try? JSONReader.read(credential.facts))?.object
             inspection.findings.append(
                 DoctorRules.credential(
-                    subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
+                    subject, name, notAfterSeconds: facts["not_after_seconds"]?.integer,
                     refusal: refusals.first { $0.credential == credential.id }, now: Clocks.wallNow()))
         }
     }

@@ -76,6 +76,16 @@ package enum DoctorRules {
         .note("secrets", "every user of this machine can read \(file)", "chmod 600 '\(file)', as the gateway's user")
     }
 
+    /// "APNs production: key ABCDE12345 (credential 1)".
+    package static func name(of credential: CredentialRecord, _ facts: JSONObject) -> String {
+        var shown = facts
+        shown["id"] = .string(String(credential.id.value))
+        shown["kind"] = .string(credential.kind.rawValue)
+        let place = CredentialText.place(
+            provider: credential.provider.name, environment: credential.environment.name)
+        return "\(place): \(CredentialText.title(of: .object(shown)))"
+    }
+
     /// - Parameter refusal: the latest one that holds; nil: the credential works, as far as is known.
     package static func credential(
         _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusal: CredentialRefusal?, now: WallInstant
@@ -84,19 +94,21 @@ package enum DoctorRules {
             let why = refusal.isByProvider ? "is refused by the provider" : "can't be used"
             return .bad(subject, "\(name) \(why): \(refusal.reason)", "add a working one, and activate it")
         }
-        guard let end else { return .good(subject, "\(name) is in use") }
-        return expiry(subject, name, end, now, remedy: "renew it at Apple, add it, and activate it")
+        guard let end else { return .good(subject, "\(name), active") }
+        return expiry(
+            subject, name, end, now, ifValid: ", active,", remedy: "renew it at Apple, add it, and activate it")
     }
 
     static func expiry(
-        _ subject: String, _ name: String, _ end: Int64, _ now: WallInstant, remedy: String
+        _ subject: String, _ name: String, _ end: Int64, _ now: WallInstant, ifValid verb: String = " is",
+        remedy: String
     ) -> Finding {
         let left = end - now.secondsSince1970
         let days = left / 86_400
         guard left > 0 else { return .bad(subject, "\(name) has expired", remedy) }
         return days < daysBeforeExpiry
             ? .note(subject, "\(name) expires in \(days) days", remedy)
-            : .good(subject, "\(name) is in use, and valid for \(days) days")
+            : .good(subject, "\(name)\(verb) valid for \(days) days")
     }
 
     /// - Parameters:
