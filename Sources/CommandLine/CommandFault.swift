@@ -61,6 +61,16 @@ package struct CommandFault: Error, CustomStringConvertible {
         self.problem = problem
     }
 
+    private init(_ kind: Kind, _ description: String, _ problem: JSONObject?) {
+        (self.kind, self.description, self.problem) = (kind, description, problem)
+    }
+
+    /// The same fault with a sentence more for people.
+    func advised(_ sentence: String) -> CommandFault {
+        let end = description.last.map { ".]".contains($0) } ?? true ? " " : ". "
+        return CommandFault(kind, description + end + sentence, problem)
+    }
+
     package var code: String? { problem?["code"]?.string }
 
     /// The gateway's problem as received, or one of the same form; for scripts.

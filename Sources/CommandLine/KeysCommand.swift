@@ -65,7 +65,7 @@ package struct KeysCommand: AsyncParsableCommand {
             discussion: "Scopes, and what they allow:\n\n\(ScopeText.table)", examples: examples)
         static let examples = [
             "carillon keys create backend --app garden --scopes devices,messages,feedback",
-            "carillon keys create newsroom --app garden --scopes broadcast,messages",
+            "carillon keys create newsroom --app garden --scopes devices,messages,broadcast",
             "carillon keys create dashboard --all-apps --scopes feedback",
         ]
         @OptionGroup var owner: Owner

@@ -62,7 +62,7 @@ struct MessageOptions: ParsableArguments {
         let bytes = try contents(ofFile: path)
         let value: JSONValue
         do throws(JSONError) { value = try JSONReader.read(bytes) } catch {
-            throw CommandFault(.usage, "\(path) can't be read as a message: \(error.sentence)")
+            throw CommandFault(.usage, "\(path): \(error.sentence)")
         }
         guard let object = value.object else {
             throw CommandFault(.usage, "\(path) holds \(value.kindName); a message must be a JSON object, {...}")
@@ -112,14 +112,5 @@ extension JSONObject {
                 let others = options.members.filter { !Self.ofHour.contains($0.name) }
                 return JSONMember("options", .object(JSONObject(others)))
             })
-    }
-
-    /// The same message as it is tested: at once, whatever the app's limits are for the devices of others.
-    var asTest: JSONObject {
-        var test = sentNow
-        var options = test["options"]?.object ?? JSONObject()
-        for limit in ["ignore_quiet_hours", "ignore_daily_cap"] { options[limit] = true }
-        test["options"] = .object(options)
-        return test
     }
 }

@@ -13,7 +13,7 @@ import Reactor
 struct MessagePreview {
     private let compiled: [CompiledMessage]
     private let contents: [MessageContent]
-    private let locales: LocaleTable
+    let choice: TextChoice
     private let asked: [Provider]?
     private let app: String
     /// The next badge of a phone whose badge is 0, shown where each phone has its own next number.
@@ -23,7 +23,7 @@ struct MessagePreview {
         self.app = app
         let request: MessageRequest
         do { request = try MessageRequest.read(body) } catch { throw Self.refused(error) }
-        locales = LocaleTable(request.contents[0].localizations.map(\.locale))
+        choice = TextChoice(request.contents[0])
         asked = request.audience.providersAsked
         var compiled: [CompiledMessage] = []
         for content in request.contents {
@@ -40,6 +40,8 @@ struct MessagePreview {
     }
 
     var isTemplate: Bool { compiled.contains { !$0.placeholders.isEmpty } }
+    /// Whether devices of different languages get different texts.
+    var isLocalized: Bool { !contents[0].localizations.isEmpty }
 
     private static func refused(_ problem: Problem) -> CommandFault {
         CommandFault(status: problem.code.status, body: problem.body)
@@ -61,15 +63,15 @@ struct MessagePreview {
         return lines
     }
 
-    func json(_ phone: PreviewDevice) -> JSONValue {
-        let messages = previews(phone).map { previews in
+    /// The pushes of each message, by provider.
+    func messages(_ phone: PreviewDevice) -> [JSONValue] {
+        previews(phone).map { previews in
             JSONValue.object(JSONObject(previews.map { JSONMember($0.provider.name, $0.json) }))
         }
-        return ["previews": .array(messages)]
     }
 
     private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
-        let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
+        let variant = phone.locale.map { choice.variant(for: $0) } ?? 0
         return zip(compiled, contents).map { message, content in
             let device = PreviewedDevice(
                 variant: variant, badge: Self.number(content.badge), now: Clocks.wallNow(),

@@ -11,7 +11,8 @@ package struct SendCommand: AsyncParsableCommand {
         discussion: """
             --preview sends nothing: it shows what an iPhone and an Android phone would receive, and the sizes. \
             --count sends nothing: it shows how many devices would receive it. --test-to sends to these receivers \
-            only, and asks before it sends to the audience; without an audience only the test is sent. For a \
+            only, and asks before it sends to the audience; without an audience only the test is sent. With --locale, \
+            the preview shows and the test sends the text of that language, on a phone of any language. For a \
             broadcast (all, tags, a filter) the command shows the number of devices and asks first, unless --yes is \
             given. It also asks if the same text went to the same audience within the last minute. Its first line is \
             the message's id. Ctrl-C stops watching; the message continues. The exit code is 1 if no device received \
@@ -22,6 +23,7 @@ package struct SendCommand: AsyncParsableCommand {
             #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
             #"carillon send --app garden --all --body "Noon" --text "fr:body=Midi" --text "de:body=Mittag" --count"#,
             "carillon send --app garden --texts noon.txt --test-to ann-phone --test-to user:ben --test-to tag:staff",
+            "carillon send --app garden --texts noon.txt --test-to ann-phone --locale ja --locale fr",
             #"carillon send --app garden --all --texts noon.txt --name "Noon bells" --at "tomorrow 9:00""#,
             "carillon send --app garden --all --file noon.json --at 9:00 --device-local-time",
             #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --at 2026-12-01T12:00:00Z --yes"#,
@@ -33,7 +35,11 @@ package struct SendCommand: AsyncParsableCommand {
     @OptionGroup(title: "Audience") var audience: AudienceOptions
     @OptionGroup(title: "Message") var message: MessageOptions
     @Flag(help: "Shows what phones would receive; sends nothing.") var preview = false
-    @Option(help: .value("tag", "With --preview: the locale (default: that of --installation).")) var locale: String?
+    @Option(
+        help: .value(
+            "tag", "With --preview or --test-to: the language to show or test, such as ja; repeatable, or with commas.")
+    )
+    var locale: [String] = []
     @Flag(help: "Shows how many devices would receive it; sends nothing.") var count = false
     @Option(
         help: .value(
@@ -48,6 +54,7 @@ package struct SendCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await orComplain(asJSON: app.gateway.json) {
+            _ = try locales()
             let content = try message.members()
             let receivers = testTo.isEmpty ? nil : try TestReceivers(testTo)
             let named = try audience.member(isGivenIn: content, isRequired: receivers == nil || count)
@@ -134,34 +141,6 @@ package struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private func test(
-        on receivers: TestReceivers, _ message: JSONObject, _ client: GatewayClient, _ sent: inout SentMessages,
-        _ interruption: Interruption
-    ) async throws {
-        remark("Test: to \(receivers.sentence) only, whatever the audience is.")
-        for part in receivers.parts {
-            var content = message.asTest
-            content["audience"] = part.audience
-            if let name = message["name"]?.string { content["name"] = .string(Self.testName(name)) }
-            let earlier = sent.tests.count
-            let isAside = message["audience"] != nil
-            try await deliver(
-                content, client, key: UUID().uuidString, waits: true, isAside: isAside, interruption
-            ) { sent.tests.append($0) }
-            guard sent.tests[earlier...].allSatisfy({ $0.reached >= part.devicesMin }) else {
-                throw CommandFault(
-                    .failed,
-                    "not every test receiver got it (\(part.text)); the audience was not sent to. See carillon messages "
-                        + "failures")
-            }
-        }
-    }
-
-    /// The gateway takes names of 120 characters.
-    private static func testName(_ name: String) -> String {
-        String(String.UnicodeScalarView(name.unicodeScalars.prefix(113))) + " (test)"
-    }
-
     func remark(_ line: String) {
         if !app.gateway.json { Console.remark(line) }
     }
@@ -169,7 +148,7 @@ package struct SendCommand: AsyncParsableCommand {
     /// - Parameters:
     ///   - isAside: another message follows, whose id is the first line of standard output.
     ///   - note: called for each resulting message: with its account, or with the answer if not waited for.
-    private func deliver(
+    func deliver(
         _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, isAside: Bool = false,
         _ interruption: Interruption, _ note: (JSONValue) -> Void
     ) async throws {
@@ -216,7 +195,7 @@ package struct SendCommand: AsyncParsableCommand {
     }
 }
 
-private struct SentMessages {
+struct SentMessages {
     var tests: [JSONValue] = []
     var messages: [JSONValue] = []
 

@@ -113,6 +113,39 @@ struct CampaignCommandTests {
         #expect(gateway.changes.map(\.body) == bodies)
     }
 
+    @Test("tests each language that is asked for on the same phone")
+    func testedLanguages() async throws {
+        let gateway = CannedGateway([
+            "POST \(Self.messages)": ["202 " + Self.account("t"), "202 " + Self.account("u")],
+            "GET \(Self.messages)/t": [Self.account("t")], "GET \(Self.messages)/u": [Self.account("u")],
+            "GET \(Self.messages)/t/events": [#"501 {"code":"not_supported","detail":"No events."}"#],
+            "GET \(Self.messages)/u/events": [#"501 {"code":"not_supported","detail":"No events."}"#],
+        ])
+        let texts = ["send", "--body", "Noon", "--text", "fr:body=Midi", "--text", "ja:body=正午"]
+        #expect(try await gateway.run(texts + ["--test-to", "phone-1", "--locale", "ja,fr"]) == 0)
+        #expect(
+            gateway.changes.map { $0.body.object?["notification"] } == [["body": "正午"], ["body": "Midi"]])
+        let unused = CannedGateway([:])
+        #expect(try await unused.run(texts + ["--all", "--locale", "ja", "--yes"]) == 64)
+        #expect(try await unused.run(texts + ["--test-to", "phone-1", "--locale", "japanese"]) == 64)
+        #expect(unused.requests.isEmpty)
+    }
+
+    @Test(
+        "has no preview if it needs a device that can't be read",
+        arguments: ["403", "401", "503"],
+        [["--text", "ja:body=正午"], ["--title", "{{attributes.name | default: 'you'}}"]])
+    func unreadable(status: String, texts: [String]) async throws {
+        let code: Int32 = status == "503" ? 75 : 77
+        let problem = #"\#(status) {"code":"forbidden","detail":"No.","missing_scopes":["devices"]}"#
+        let gateway = CannedGateway(["GET /v1/apps/garden/devices/phone-1": [problem]])
+        let preview = ["send", "--installation", "phone-1", "--body", "Noon", "--preview"]
+        #expect(try await gateway.run(preview + texts) == code)
+        #expect(try await gateway.run(preview) == 0)
+        let isTemplate = texts[0] == "--title"
+        #expect(try await gateway.run(preview + texts + ["--locale", "ja"]) == (isTemplate ? code : 0))
+    }
+
     @Test("stops after a test that did not reach every receiver")
     func failedTest() async throws {
         let gateway = CannedGateway([

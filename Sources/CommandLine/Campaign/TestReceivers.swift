@@ -4,12 +4,16 @@ import JSON
 package struct TestReceivers: Equatable {
     /// One message of the test. An audience names receivers of one form only, and a user may have several devices.
     package struct Part: Equatable {
+        package let form: Form
+        package let names: [String]
         package let audience: JSONValue
         /// "the installations phone-1 and phone-2".
         package let text: String
         /// The smallest number of devices that must receive it.
         package let devicesMin: Int64
     }
+
+    package enum Form: String, Sendable { case installation, user, tag }
 
     private var installations: [String] = []
     private var users: [String] = []
@@ -36,19 +40,16 @@ package struct TestReceivers: Equatable {
 
     package var parts: [Part] {
         var parts: [Part] = []
-        func add(_ audience: JSONValue, _ noun: String, _ names: [String], devicesMin: Int) {
-            let noun = names.count == 1 ? noun : noun + "s"
+        func add(_ audience: JSONValue, _ form: Form, _ names: [String]) {
+            let noun = names.count == 1 ? form.rawValue : form.rawValue + "s"
             let text = "the \(noun) \(AudienceDescription.sentence(names, "and"))"
-            parts.append(Part(audience: audience, text: text, devicesMin: Int64(devicesMin)))
+            let devicesMin = form == .installation ? Int64(names.count) : 1
+            parts.append(Part(form: form, names: names, audience: audience, text: text, devicesMin: devicesMin))
         }
-        if !installations.isEmpty {
-            add(
-                ["installations": .list(of: installations)], "installation", installations,
-                devicesMin: installations.count)
-        }
+        if !installations.isEmpty { add(["installations": .list(of: installations)], .installation, installations) }
         // Each user's own message: beside others, nobody sees that one of them has no device.
-        for user in users { add(["users": .list(of: [user])], "user", [user], devicesMin: 1) }
-        if !tags.isEmpty { add(["tags": ["any": .list(of: tags)]], "tag", tags, devicesMin: 1) }
+        for user in users { add(["users": .list(of: [user])], .user, [user]) }
+        if !tags.isEmpty { add(["tags": ["any": .list(of: tags)]], .tag, tags) }
         return parts
     }
 
