@@ -39,12 +39,13 @@ extension CommandConfiguration {
         commandName: String? = nil, abstract: String, discussion: String = "", examples: [String], version: String = "",
         shouldDisplay: Bool = true, subcommands: [any ParsableCommand.Type] = [],
         groupedSubcommands: [CommandGroup] = [],
-        defaultSubcommand: (any ParsableCommand.Type)? = nil
+        defaultSubcommand: (any ParsableCommand.Type)? = nil, aliases: [String] = []
     ) {
         self.init(
             commandName: commandName, abstract: abstract,
             discussion: HelpText.of(discussion, examples: examples), version: version, shouldDisplay: shouldDisplay,
-            subcommands: subcommands, groupedSubcommands: groupedSubcommands, defaultSubcommand: defaultSubcommand)
+            subcommands: subcommands, groupedSubcommands: groupedSubcommands, defaultSubcommand: defaultSubcommand,
+            aliases: aliases)
     }
 }
 

@@ -35,7 +35,7 @@ extension MessagesCommand {
             examples: [
                 "carillon messages cancel --last --app garden",
                 "carillon messages cancel \(exampleID) --app garden --yes",
-            ])
+            ], aliases: ["stop"])
         @OptionGroup var app: AppOptions
         @Argument(help: "The message's id, as send and messages list show it.") var id: String?
         @Flag(help: "Takes the newest broadcast that has not ended.") var last = false

@@ -24,7 +24,7 @@ package struct UnknownSetting: Equatable, Sendable {
     }
 
     /// The insertions, removals and replacements of a byte that make one name of the other (Levenshtein's distance).
-    private static func changes(from first: String, to second: String) -> Int {
+    static func changes(from first: String, to second: String) -> Int {
         let target = Array(second.utf8)
         var row = Array(0...target.count)
         for (line, byte) in first.utf8.enumerated() {

@@ -56,7 +56,7 @@ struct HelpTests {
             (["help", "serve", "keys"], "keys"),
         ] as [([String], String?)])
     func asked(arguments: [String], unknown: String?) {
-        #expect(HelpRequest.unknownCommand(in: arguments) == unknown)
+        #expect(UnknownSubcommand.first(in: arguments)?.word == unknown)
     }
 
     @Test("explains every scope in the help of keys", arguments: APIScope.allCases)
@@ -83,6 +83,86 @@ struct HelpTests {
             #expect(shown == examples(CarillonCommand.helpMessage(for: command, columns: 1_000)), "\(command)")
             for example in shown { #expect(example.contains("carillon "), "\(command): \(example)") }
         }
+    }
+}
+
+@Suite("The newsroom's key")
+struct NewsroomKeyTests {
+    @Test("has the same scopes in every document and in the help, those of previews and tests among them")
+    func scopes() throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let walk = FileManager.default.enumerator(at: root.appending(path: "docs"), includingPropertiesForKeys: nil)
+        let pages = (walk?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "md" }
+        let texts =
+            try (pages + [root.appending(path: "README.md")]).map { try String(contentsOf: $0, encoding: .utf8) }
+            + [CarillonCommand.helpMessage(for: KeysCommand.self, columns: 1_000)]
+        let keys = texts.flatMap { $0.matches(of: /keys create newsroom .*--scopes ([a-z,]+)/).map { String($0.1) } }
+        #expect(keys.count >= 3 && Set(keys) == ["devices,messages,broadcast"])
+    }
+}
+
+@Suite("A word that is no subcommand")
+struct UnknownSubcommandTests {
+    /// The groups by their names, and the program itself.
+    private static let groups = groups(of: CarillonCommand.self, [])
+
+    private static func groups(of command: any ParsableCommand.Type, _ names: [String]) -> [[String]] {
+        let subcommands = command.configuration.subcommands
+        return subcommands.isEmpty
+            ? [] : [names] + subcommands.flatMap { groups(of: $0, names + [$0._commandName]) }
+    }
+
+    private func sentence(_ line: String) -> String? {
+        UnknownSubcommand.first(in: line.split(separator: " ").map(String.init))?.sentence
+    }
+
+    @Test("is refused by its name in every group, also before options and a request for help", arguments: groups)
+    func madeUp(group: [String]) throws {
+        let name = group.isEmpty ? "carillon" : group.joined(separator: " ")
+        for options in [[], ["--last"], ["--help"], ["--app", "garden", "x"]] {
+            let unknown = try #require(UnknownSubcommand.first(in: group + ["frobnicate"] + options), "\(group)")
+            #expect(unknown.sentence.hasPrefix("\(name) has no subcommand frobnicate; "))
+        }
+        #expect(Self.groups.count == 9)
+    }
+
+    @Test(
+        "is answered with the subcommand of that meaning",
+        arguments: [
+            ("messages kill --last", "cancel"), ("messages rm", "cancel"), ("messages get x", "show"),
+            ("messages start x", "resume"), ("messages copy x", "duplicate"), ("devices get x", "show"),
+            ("devices rm x", "remove"), ("devices delete x", "remove"), ("devices ls", "list"),
+            ("apps show", "settings"),
+            ("apps rm x", "delete"), ("apps add x", "create"), ("apps edit x", "settings"),
+            ("credentials rotate", "add"),
+            ("credentials rm 7", "delete"), ("credentials show 7", "list"), ("credentials disable 7", "retire"),
+            ("keys rotate", "create"), ("keys delete 3", "revoke"), ("keys show 3", "list"), ("wakeup on", "enable"),
+            ("wakeup stop", "disable"), ("wakeup subscriptions rm 7", "revoke"), ("messages cnacel x", "cancel"),
+            ("message list", "messages"), ("demo wake-up", "wakeup"), ("messages send", "carillon send"),
+        ])
+    func suggested(line: String, suggestion: String) {
+        #expect(sentence(line)?.hasSuffix("; did you mean \(suggestion)?") == true, "\(sentence(line) ?? "")")
+    }
+
+    @Test("is found behind options, whose values are not taken for it")
+    func behindOptions() {
+        #expect(
+            sentence("messages --app garden kill --last") == "messages has no subcommand kill; did you mean cancel?")
+        #expect(
+            sentence("keys --app garden create --scopes devices")
+                == "create must stand before the options: carillon keys create ...")
+        for line in ["messages --app garden --state", "messages --nope x", "messages --limit many", "wakeup --help"] {
+            #expect(sentence(line) == nil, "\(line)")
+        }
+    }
+
+    @Test(
+        "is not seen in the group's own lists and aliases",
+        arguments: ["messages", "messages --limit 3", "messages stop --last", "devices --tag news", "demo --once"])
+    func known(line: String) throws {
+        #expect(sentence(line) == nil)
+        _ = try CarillonCommand.parseAsRoot(line.split(separator: " ").map(String.init))
     }
 }
 
