@@ -7,13 +7,14 @@ package struct CarillonCommand: AsyncParsableCommand {
         commandName: "carillon",
         abstract: "The push gateway that you own.",
         discussion: """
-            serve is the gateway, with a PostgreSQL of its own; the others, in another terminal beside its data folder, \
-            make an app, hand in what lets its pushes in at Apple and Google, and send.
+            "carillon serve" runs the gateway, with a PostgreSQL of its own. The other commands create an app, add its \
+            credentials for Apple and Google, and send. Run them in another terminal, in the same folder.
 
-            Commands that ask a gateway find it by --url or CARILLON_URL, and open it with the key in --key-file, \
-            CARILLON_KEY or data/admin-key. They end with 0 where all is well, 1 where what was asked for failed, 64 for a \
-            wrong command line, 65 where the gateway refused, 69 where it can't be reached, 75 where later may be better, \
-            77 where the key does not open this.
+            Commands that ask a gateway read its address from --url or CARILLON_URL, and the API key from --key-file, \
+            CARILLON_KEY or data/admin-key.
+
+            Exit codes: 0 done, 1 not achieved, 64 the command line is wrong, 65 the gateway refused, 69 the gateway \
+            can't be reached, 75 try again later, 77 the key is missing, invalid or lacks a scope.
             """,
         examples: [
             "carillon serve", #"carillon apps create garden --name "The Garden""#,

@@ -4,8 +4,9 @@ import CommandLine
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
-        abstract: "Brings the database's schema up to this program's, as serve does at its start.",
-        discussion: "Harmless beside a running gateway. The private PostgreSQL is started for it and ended again.",
+        abstract: "Updates the database's schema to this version, as serve does at its start.",
+        discussion:
+            "It is harmless beside a running gateway. A private PostgreSQL is started for it, and stopped again.",
         examples: ["carillon migrate", "carillon migrate --json"])
 
     @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
@@ -26,7 +27,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 writeJSON(["applied": .array(resources.migrationsApplied.map { .string($0) })])
             } else {
                 for name in resources.migrationsApplied { Console.write("applied \(name)") }
-                Console.write("The schema is this program's.")
+                Console.write("The schema is up to date.")
             }
         }
     }

@@ -8,9 +8,9 @@ struct SettingsCommand: AsyncParsableCommand {
         commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
         discussion:
             """
-            A setting is an environment variable, or a member of the JSON file that CARILLON_SETTINGS_FILE names. Root sees \
-            those of the installed service, in /etc/carillon/settings.env, unless a variable or the folder data names \
-            another gateway.
+            A setting is an environment variable, or a member of the JSON file that CARILLON_SETTINGS_FILE names. For \
+            root it lists those of the installed service, in /etc/carillon/settings.env, unless a variable or the \
+            folder data names another gateway.
             """,
         examples: [
             "carillon settings",

@@ -14,13 +14,15 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "Runs stand-ins of APNs and FCM on this machine.",
         discussion: """
-            They speak TLS, judge requests as Apple and Google do, and keep what each token received. Clients trust \
-            them by <identity-dir>/ca.pem; beside it lie a provider token key and a certificate for APNs, a service \
-            account for FCM, and, once all of them listen, ready.json, which says all addresses and files.
+            The stand-ins speak TLS, check requests as Apple and Google do, and record what each token received. The \
+            folder --identity-dir has what a gateway needs to use them: ca.pem to trust them, a signing key and a \
+            certificate for APNs, and a service account for FCM. The file ready.json appears there once all stand-ins \
+            listen, and lists all addresses and files.
 
-            A gateway uses them by CARILLON_PROVIDER_CA_FILE and CARILLON_APNS_PRODUCTION_URL. Tokens choose their \
-            fate: APNs tokens that begin with dead0100 are answered 410, FCM tokens that begin with UNREGISTERED- \
-            404. docs/simulator.md has all fates, the scripts, and what can be asked under /simulator/.
+            Start the gateway with ca.pem in CARILLON_PROVIDER_CA_FILE, and the address of APNs in \
+            CARILLON_APNS_PRODUCTION_URL. The device token decides the answer: APNs tokens that begin with dead0100 \
+            get 410, FCM tokens that begin with UNREGISTERED- get 404. docs/simulator.md lists all such tokens, the \
+            scripts, and the requests under /simulator/.
             """,
         examples: [
             "carillon simulate --identity-dir stand-in",
@@ -30,41 +32,45 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(
         help: .value(
             "name",
-            "The name that clients call them by. Any but localhost lets them be reached from other machines, such as "
-                + "neighbouring containers."))
+            "The host name in their certificates. With any name but localhost, other machines and containers can "
+                + "reach them too."))
     var host = SimulatorIdentities.hostDefault
     @Option(help: "The port of APNs; 0 takes a free one.") var port: UInt16 = 0
-    @Option(help: "A second port, for APNs' sandbox; --port is production then. Without it, --port is both.")
+    @Option(help: "The port of APNs' sandbox; --port is then production alone. Without it, --port serves both.")
     var sandboxPort: UInt16?
-    @Option(help: "The port of FCM and of its OAuth; 0 takes a free one.") var fcmPort: UInt16 = 0
+    @Option(help: "The port of FCM and its OAuth endpoint; 0 takes a free one.") var fcmPort: UInt16 = 0
     @Option(help: "The Firebase project that the service account belongs to.") var fcmProject = "carillon-demo"
-    @Option(help: "How long access tokens of FCM hold, in seconds.") var accessTokenSeconds = 3_599
-    @Option(help: "A bundle id that pushes may go to, repeatable; without any, all.") var topic: [String] = []
-    @Flag(help: "Believes only provider tokens that were signed with the key in <identity-dir>.") var checkKeys = false
-    @Flag(help: "Allows all streams at once, where APNs allows one until a provider token has proven good.")
+    @Option(help: "How long FCM's access tokens are valid, in seconds.") var accessTokenSeconds = 3_599
+    @Option(help: "A bundle id that APNs accepts; repeatable (default: all).") var topic: [String] = []
+    @Flag(help: "Accepts only provider tokens that were signed with the key in --identity-dir.") var checkKeys = false
+    @Flag(help: "Allows all streams at once. APNs allows one until it has accepted a provider token.")
     var openStreams = false
-    @Option(help: "After so many refusals in a row APNs allows one stream only, until the next success.")
+    @Option(help: "After so many refusals in a row, APNs allows one stream until the next success.")
     var refusalsUntilLimitDrops: Int?
-    @Option(help: "After so many BadDeviceToken APNs sends a connection away.") var badDeviceTokensMax: Int?
-    @Option(help: "Two provider tokens of one key are issued at least so far apart, in seconds; 0 allows any.")
+    @Option(help: "After so many answers BadDeviceToken, APNs closes the connection with GOAWAY.")
+    var badDeviceTokensMax: Int?
+    @Option(help: "The least time between two provider tokens of one key, in seconds; 0: no limit.")
     var tokenChangeSeconds = 1_200
-    @Flag(help: "An expired provider token spoils its request only, not its connection.") var forgiving = false
-    @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.") var sink = false
+    @Flag(help: "Refuses the request with an expired provider token, and not the whole connection.") var forgiving =
+        false
+    @Flag(help: "Answers 200 to every push, and neither reads nor records it: for benchmarks of a sender.") var sink =
+        false
     @Option(help: .value("path", "Appends a line of JSON for every push to this file."), completion: .file())
     var record: String?
-    @Option(help: .value("path", "Where the files are put that clients need, and ready.json."), completion: .directory)
+    @Option(
+        help: .value("path", "The folder for ready.json and the files that a gateway needs."), completion: .directory)
     var identityDir = "stand-in"
     @Flag(
         help: ArgumentHelp(
-            "Goes on with the certificates and keys that an earlier run left in <identity-dir>, and leaves its own there: "
-                + "who trusts one of them trusts all."))
+            "Uses the certificates and keys that an earlier run stored in --identity-dir, or stores new ones there: "
+                + "clients that trust one run trust all."))
     var keepIdentity = false
-    @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.") var json = false
+    @Flag(help: "Prints the content of ready.json on one line instead of sentences.") var json = false
 
     func validate() throws {
         guard !sink || record == nil else {
             throw ValidationError(
-                "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
+                "With --sink no push is read, so there is nothing to record. Leave out --sink or --record.")
         }
         guard !host.isEmpty, host.utf8.count <= 253,
             host.utf8.allSatisfy({ $0.isLetter || $0.isDigit || "-.".utf8.contains($0) })

@@ -5,9 +5,10 @@ struct BroadcastDemo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "broadcast", abstract: "Sends a broadcast to many phones, and shows its counts.",
         discussion: """
-            Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM; registers installations (APNs \
-            production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
-            and shows the counts, and what two phones received. It keeps running until Ctrl-C, so that you can try things.
+            Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM. Registers installations of \
+            APNs, its sandbox and FCM, in three languages; some of their tokens are dead. Sends them a broadcast in \
+            their languages, with a badge. Then it shows the counts, and what two phones received. It keeps running \
+            until Ctrl-C, so that you can try things.
 
             Its data is in --folder, and the next run uses it again. While it runs, the file "address" there holds its \
             URL.

@@ -6,12 +6,12 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Checks the gateway, its settings, database, keys, clock and providers, and says what to do.",
         discussion: """
-            Reads the settings as serve does, so run it with the same environment, beside the running gateway. It \
-            changes nothing. Ends with 1 where something keeps the gateway from working, as when it does not run. The \
-            last line names what was not checked.
+            Run it beside the gateway, with the same environment as serve: it reads the same settings. It changes \
+            nothing. The exit code is 1 if something keeps the gateway from working, for example if the gateway does \
+            not run. The last line names what was not checked.
 
-            Root checks the installed service, with its settings in /etc/carillon/settings.env, if no variable names a \
-            gateway and the folder data has none.
+            Root checks the installed service, with its settings in /etc/carillon/settings.env, unless a variable or \
+            the folder data names another gateway.
             """,
         examples: [
             "carillon doctor",
