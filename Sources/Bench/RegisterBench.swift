@@ -36,7 +36,7 @@ struct RegisterBench: AsyncParsableCommand {
     private func measure(_ world: BenchWorld) async throws {
         let base = world.client.base
         guard let url = URL(string: base), let host = url.host, let port = url.port else {
-            throw CommandFault(.failed, "\(base) is no address")
+            throw CommandFault(.failed, "\(base) is not an address")
         }
         let key = try text(ofFile: world.gateway.keyFile).filter { !$0.isNewline }
         try await world.fill()

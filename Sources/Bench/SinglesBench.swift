@@ -59,7 +59,7 @@ struct SinglesBench {
     private func send(_ numbers: Range<Int>) async throws -> RequestLoad.Figures {
         let base = world.client.base
         guard let url = URL(string: base), let host = url.host, let port = url.port else {
-            throw CommandFault(.failed, "\(base) is no address")
+            throw CommandFault(.failed, "\(base) is not an address")
         }
         let key = try text(ofFile: world.gateway.keyFile).filter { !$0.isNewline }
         let load = try await RequestLoad.over(connections, to: host, port: port) { load in

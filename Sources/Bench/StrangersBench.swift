@@ -51,7 +51,7 @@ struct StrangersBench: AsyncParsableCommand {
     private func measure(_ world: BenchWorld) async throws -> StrangersFigures {
         let client = try await StrangersFixture(world: world).fill()
         guard let url = URL(string: world.client.base), let host = url.host, let port = url.port else {
-            throw CommandFault(.failed, "\(world.client.base) is no address")
+            throw CommandFault(.failed, "\(world.client.base) is not an address")
         }
         var figures = StrangersFigures(strangers: strangers)
         var progress = Progress("requests")

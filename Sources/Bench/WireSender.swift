@@ -30,7 +30,7 @@ struct WireSender: Sendable {
     ) async throws -> Answer {
         guard let url = URL(string: standIns.production), let host = url.host,
             let port = url.port.flatMap({ UInt16(exactly: $0) })
-        else { throw CommandFault(.failed, "\(standIns.production) is no address") }
+        else { throw CommandFault(.failed, "\(standIns.production) is not an address") }
         let loop = try ReactorLoop(name: "lane")
         let trust = try TLSTrust.only(pem: Array(try text(ofFile: standIns.authorityFile).utf8))
         // One connection, as the reference has.

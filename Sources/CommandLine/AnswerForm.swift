@@ -3,7 +3,7 @@ import JSON
 /// The members that a command requires of an answer. A 200 alone proves little: other programs also answer it, and so
 /// does a faulty gateway. Further members are ignored.
 package struct AnswerForm: Sendable {
-    /// The noun for the fault's sentence: "something that is no device".
+    /// The noun with its article, for the fault's sentence: "something that is not a device".
     let noun: String
     private let members: [(name: String, kind: Kind)]
 
@@ -44,38 +44,40 @@ package struct AnswerForm: Sendable {
 
     private static func isCount(_ value: JSONValue) -> Bool { value.integer.map { $0 >= 0 } ?? false }
 
-    private var fault: CommandFault { CommandFault(.refused, "the gateway answered with something that is no \(noun)") }
+    private var fault: CommandFault {
+        CommandFault(.refused, "the gateway answered with something that is not \(noun)")
+    }
 }
 
 extension AnswerForm {
-    package static let app = AnswerForm("app", ("slug", .text))
-    static let key = AnswerForm("key", ("id", .text), ("name", .text))
+    package static let app = AnswerForm("an app", ("slug", .text))
+    static let key = AnswerForm("a key", ("id", .text), ("name", .text))
     /// The only answer that holds the key itself.
-    static let newKey = AnswerForm("key", ("id", .text), ("key", .text))
+    static let newKey = AnswerForm("a key", ("id", .text), ("key", .text))
     package static let device = AnswerForm(
-        "device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
-    package static let registeredDevice = AnswerForm("device", ("installation", .text), ("change", .text))
-    package static let wholeDevice = AnswerForm("device", ("installation", .text), ("registrations", .items(device)))
-    static let erasure = AnswerForm("account of an erasure", ("registrations", .count))
+        "a device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
+    package static let registeredDevice = AnswerForm("a device", ("installation", .text), ("change", .text))
+    package static let wholeDevice = AnswerForm("a device", ("installation", .text), ("registrations", .items(device)))
+    static let erasure = AnswerForm("an account of an erasure", ("registrations", .count))
     package static let message = AnswerForm(
-        "message", ("id", .text), ("state", .text), ("audience", .countOrNull), ("outcomes", .counts),
+        "a message", ("id", .text), ("state", .text), ("audience", .countOrNull), ("outcomes", .counts),
         ("pending", .count))
-    static let failure = AnswerForm("push", ("state", .text), ("reason", .text))
+    static let failure = AnswerForm("a push", ("state", .text), ("reason", .text))
     static let push = AnswerForm(
-        "push", ("installation", .text), ("state", .text), ("steps", .items(AnswerForm("step", ("step", .text)))))
+        "a push", ("installation", .text), ("state", .text), ("steps", .items(AnswerForm("a step", ("step", .text)))))
     package static let credential = AnswerForm(
-        "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
-    static let revoking = AnswerForm("order to revoke", ("revoking", .claim))
-    static let audienceCount = AnswerForm("count of an audience", ("count", .count), ("exact", .claim))
-    static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
+        "a credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
+    static let revoking = AnswerForm("an order to revoke", ("revoking", .claim))
+    static let audienceCount = AnswerForm("a count of an audience", ("count", .count), ("exact", .claim))
+    static let feedback = AnswerForm("an entry of the feedback", ("installation", .text), ("verdict", .text))
 
     package static let wakeUp = AnswerForm(
-        "account of wake-up", ("subscriptions", .count), ("watches", .count), ("due_watches", .count),
+        "an account of wake-up", ("subscriptions", .count), ("watches", .count), ("due_watches", .count),
         ("revocations", .count), ("notices", .count))
     package static let subscription = AnswerForm(
-        "subscription", ("id", .text), ("path", .text), ("installation", .text), ("state", .text))
+        "a subscription", ("id", .text), ("path", .text), ("installation", .text), ("state", .text))
     package static let wholeSubscription = AnswerForm(
-        "subscription", ("id", .text), ("path", .text), ("state", .text), ("is_behind", .claim))
+        "a subscription", ("id", .text), ("path", .text), ("state", .text), ("is_behind", .claim))
 
-    package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("list", ("items", .items(form))) }
+    package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("a list", ("items", .items(form))) }
 }

@@ -96,7 +96,7 @@ extension PostgresSettings {
     private mutating func finish(_ applicationName: String) throws(PostgresError) {
         if value("application_name") == nil { set("application_name", applicationName) }
         for port in (value("port") ?? "").split(separator: ",") where UInt16(port) == nil || UInt16(port) == 0 {
-            throw .settingsInvalid("port is no number from 1 to 65535")
+            throw .settingsInvalid("port is not a number from 1 to 65535")
         }
         let hosts = list("host").count
         for name in ["hostaddr", "port"] where list(name).count > 1 && hosts > 0 && list(name).count != hosts {

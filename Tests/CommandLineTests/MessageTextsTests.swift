@@ -31,10 +31,10 @@ struct MessageTextsTests {
     }
 
     @Test(
-        "refuse what is no language or no part of a text, by its name",
+        "refuse what is not a language or a part of a text, by its name",
         arguments: [
-            (["french:title=Midi"], "french is no language"), (["f:body=x"], "f is no language"),
-            ([":body=x"], "is no language"), (["fr:titel=Midi"], "titel is no part"), (["Midi"], "fr:title=Midi"),
+            (["french:title=Midi"], "\"french\" is not a language"), (["f:body=x"], "\"f\" is not a language"),
+            ([":body=x"], "is not a language"), (["fr:titel=Midi"], "titel is not a part"), (["Midi"], "fr:title=Midi"),
             (["body="], "--text body= has no visible text"),
             (["fr:title=\u{a0} "], "--text fr:title= has no visible text"),
             (["fr:title=a", "FR:title=b"], "given twice"), (["body=a", "body=b"], "given twice"),

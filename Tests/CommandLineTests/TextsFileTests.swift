@@ -47,12 +47,13 @@ struct TextsFileTests {
     @Test(
         "names its line if it can't be read",
         arguments: [
-            ("", "line 1: the file holds no text"), ("title: Noon\ntitel: x", "line 2: \"titel\" is no title"),
-            ("[french]\ntitle: x", "line 1: french is no language"), ("[fr\ntitle: x", "line 1: a section is"),
+            ("", "line 1: the file holds no text"), ("title: Noon\ntitel: x", "line 2: \"titel\" is not one of title"),
+            ("[french]\ntitle: x", "line 1: \"french\" is not a language"), ("[fr\ntitle: x", "line 1: a section is"),
             ("[fr]\ntitle: a\n[FR]\ntitle: b", "line 3: [FR] is the same language as [fr]"),
             ("title: a\ntitle: b", "line 2: this text has a title already"),
             ("title: a\n b", "line 2: a title has one line"), (" a", "line 1: this line continues nothing"),
-            ("body: a\nb", "line 2: this is no line such as"), ("title: a\nbody:\n\n[fr]", "line 2: the body is empty"),
+            ("body: a\nb", "line 2: this is not a line such as"),
+            ("title: a\nbody:\n\n[fr]", "line 2: the body is empty"),
             ("title: \u{a0}\u{200b}", "line 1: the title is empty"),
             ("body:\n \u{feff}\n", "line 1: the body is empty"),
             ("title: a\n\n[fr]\n[de]\ntitle: b", "line 3: [fr] has no text"), ("title: a\n[fr]", "line 2: [fr] has no"),

@@ -60,7 +60,7 @@ struct FCMAnswerReadingTests {
         arguments: [#"{"name":"#, "{}", "<html>Sign in</html>", #"{"name":"projects/tower/mess"#])
     func oddlyAccepted(body: String) {
         #expect(reading(200, body).accepted == [0])
-        #expect(reading(200, body).oddity == "the body is no JSON object that names the message")
+        #expect(reading(200, body).oddity == "the body is not a JSON object that names the message")
     }
 
     @Test(

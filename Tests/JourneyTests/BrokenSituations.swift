@@ -216,7 +216,7 @@ extension BrokenSituation {
             let peer = try await world.ready(try world.start(settings: ["TLS_CERTIFICATE": file, "TLS_KEY": file]))
             return Scene(settings: ["APNS_PRODUCTION_URL": peer.api.base.absoluteString], gateway: peer)
         },
-        BrokenSituation("a setting is unknown", .note, "settings", "CARILLON_LISTNE is no setting of this version") {
+        BrokenSituation("a setting is unknown", .note, "settings", "CARILLON_LISTNE is not a setting of this version") {
             _ in
             Scene(settings: ["LISTNE": "127.0.0.1:0"])
         },

@@ -40,7 +40,8 @@ struct DisbeliefTests {
     @Test(
         "causes an error that says what the answer should have been",
         arguments: [
-            ("null", "no list"), ("{}", "no list"), (#"{"items":[1]}"#, "no device"), (#"{"items":[{}]}"#, "no device"),
+            ("null", "not a list"), ("{}", "not a list"), (#"{"items":[1]}"#, "not a device"),
+            (#"{"items":[{}]}"#, "not a device"),
         ])
     func reported(answer: String, arguments: String) async throws {
         let gateway = try await Listener(

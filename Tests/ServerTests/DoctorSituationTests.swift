@@ -90,7 +90,7 @@ struct DoctorSituationTests {
         let found = DoctorRules.settings(
             unknown: ["CARILLON_LISTNE", "CARILLON_SERVICE_HOST"].map { UnknownSetting(name: $0, known: known) })
         #expect(found.map(\.level) == [.note, .note])
-        #expect(found[0].text.hasPrefix("CARILLON_LISTNE is no setting of this version"))
+        #expect(found[0].text.hasPrefix("CARILLON_LISTNE is not a setting of this version"))
         #expect(found[0].remedy == "did you mean CARILLON_LISTEN?")
         #expect(found[1].remedy?.hasPrefix("leave it out") == true)
     }

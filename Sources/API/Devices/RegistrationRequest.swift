@@ -237,7 +237,7 @@ extension Problem {
     fileprivate static func notALocale(at pointer: JSONPointer) -> Problem {
         Problem(
             .invalidValue,
-            "This is no locale. A locale begins with the code of a language, and may go on with script and region: de, "
+            "This is not a locale. A locale begins with the code of a language, and may go on with script and region: de, "
                 + "en-GB or zh-Hant-TW.", at: pointer)
     }
 

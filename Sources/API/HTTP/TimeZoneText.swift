@@ -20,7 +20,7 @@ extension Problem {
     static func notATimeZone(meant: String?, at pointer: JSONPointer) -> Problem {
         Problem(
             .invalidValue,
-            "This is no time zone. " + (meant.map { "The zone of this place is \($0). " } ?? "")
+            "This is not a time zone. " + (meant.map { "The zone of this place is \($0). " } ?? "")
                 + "A time zone is a name of IANA's list such as Europe/Paris, or an offset such as GMT+05:30.",
             at: pointer)
     }

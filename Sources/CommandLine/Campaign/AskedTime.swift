@@ -27,7 +27,8 @@ package enum AskedTime: Equatable {
         } else {
             throw CommandFault(
                 .usage,
-                "--at \(given) is no time. Use 9:00, \"tomorrow 9:00\", 2026-11-27T09:00 or 2026-11-27T09:00:00+01:00")
+                "--at \(given) is not a time. Use 9:00, \"tomorrow 9:00\", 2026-11-27T09:00 or 2026-11-27T09:00:00+01:00"
+            )
         }
     }
 

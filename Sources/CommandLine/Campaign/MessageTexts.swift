@@ -43,7 +43,7 @@ package struct MessageTexts: Equatable {
         let language = colon.map { String(name[..<$0]) }
         let part = String(colon.map { name[name.index(after: $0)...] } ?? name)
         guard let part = Part(rawValue: part) else {
-            throw CommandFault(.usage, "--text \(text): \(part) is no part of a text. Use \(Part.names)")
+            throw CommandFault(.usage, "--text \(text): \(part) is not a part of a text. Use \(Part.names)")
         }
         if let language, !LocaleTable.isLocale(language) {
             throw CommandFault(.usage, "--text \(text): " + Self.noLanguage(language))
@@ -74,7 +74,7 @@ package struct MessageTexts: Equatable {
     }
 
     static func noLanguage(_ tag: String) -> String {
-        "\(tag) is no language. A language is a tag such as fr, fr-CA or zh-Hant-TW"
+        "\"\(tag)\" is not a language. A language is a tag such as fr, fr-CA or zh-Hant-TW"
     }
 
     /// - Parameter language: a valid tag; nil: the common text.

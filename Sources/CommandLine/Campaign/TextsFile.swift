@@ -82,13 +82,14 @@ package struct TextsFile {
         guard let colon = text.firstIndex(of: ":") else {
             throw fault(
                 number,
-                "this is no line such as [fr], title: or body:. A line that continues a body begins with a space")
+                "this is not a line such as [fr], title: or body:. A line that continues a body begins with a space")
         }
         let name = Self.trimmed(text[..<colon])
         guard let part = MessageTexts.Part(rawValue: name.lowercased()) else {
             throw fault(
                 number,
-                "\"\(name)\" is no \(MessageTexts.Part.names). A line that continues a body begins with a space")
+                "\"\(name)\" is not one of \(MessageTexts.Part.names). A line that continues a body begins with a space"
+            )
         }
         guard language == nil || part.isOfLanguage else { throw fault(number, MessageTexts.sameInAll(part)) }
         open = OpenPart(part: part, line: number, text: String(Self.trimmed(text[text.index(after: colon)...])))

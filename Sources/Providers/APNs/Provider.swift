@@ -41,7 +41,7 @@ package struct APNsProvider: PushProvider {
             throw ProviderFault(
                 "invalid_value",
                 "A topic is a bundle id such as com.example.app, in letters, digits, dots, hyphens and underscores. "
-                    + "It is no URL and has no wildcard.")
+                    + "It is not a URL and has no wildcard.")
         }
         guard let kind else { return APNsPushTypes.bundleID(ofTopic: text) }
         guard let bundleID = APNsPushTypes.bundleID(ofTopic: text, kind: kind) else {

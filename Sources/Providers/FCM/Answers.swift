@@ -32,7 +32,7 @@ extension FCMProvider {
 
     package func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
         for body in bodies where !FCMResponse.namesMessage(bytes.span.extracting(body.range)) {
-            return "the body is no JSON object that names the message"
+            return "the body is not a JSON object that names the message"
         }
         return nil
     }

@@ -11,7 +11,7 @@ extension DoctorRules {
         guard !unknown.isEmpty else { return [.good("settings", "all are valid")] }
         return unknown.map { setting in
             .note(
-                "settings", "\(setting.name) is no setting of this version, and has no effect",
+                "settings", "\(setting.name) is not a setting of this version, and has no effect",
                 setting.nearest.map { "did you mean \($0)?" } ?? "leave it out; carillon settings lists them all")
         }
     }

@@ -80,7 +80,7 @@ extension TokenFate {
         common(0x25, .resetAfterwards, "accepted, the stream is reset instead of an answer"),
         common(0x26, .dropAfterwards, "accepted, the connection is dropped instead of an answer"),
         Entry(code: 0x27, fate: .bodiless(500), meaning: "500 without a body"),
-        Entry(code: 0x28, fate: .garbledBody(400), meaning: "400 with a body that is no JSON"),
+        Entry(code: 0x28, fate: .garbledBody(400), meaning: "400 with a body that is not JSON"),
         Entry(code: 0x30, fate: .only(.production), meaning: "lives in production only: BadDeviceToken in the sandbox"),
         Entry(code: 0x31, fate: .only(.sandbox), meaning: "lives in the sandbox only: BadDeviceToken in production"),
     ]

@@ -154,7 +154,7 @@ extension FCMTokenFate {
         Entry("LOST_ANSWER", .common(.loseAnswer), "accepted, the answer is lost"),
         Entry("RESET_AFTERWARDS", .common(.resetAfterwards), "accepted, reset instead of an answer"),
         Entry("DROP_AFTERWARDS", .common(.dropAfterwards), "accepted, the connection is dropped instead of an answer"),
-        Entry("GARBLED", .garbledSuccess, "accepted, with a 200 whose body is no JSON"),
+        Entry("GARBLED", .garbledSuccess, "accepted, with a 200 whose body is not JSON"),
     ]
 
     private static let topicErrors: [Entry] = ["TOO_MANY_TOPICS", "DEADLINE_EXCEEDED", "UNKNOWN"].map { name in
