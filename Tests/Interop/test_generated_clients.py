@@ -59,6 +59,15 @@ def warnings(place):
 
 
 @pytest.fixture(scope="module")
+def api(place):
+    """What openapi-generator makes: `carillon_api`."""
+    generate("openapi-generator-cli", place)
+    sys.path.insert(0, str(place / "carillon_api"))
+    yield importlib.import_module("carillon_api")
+    sys.path.remove(str(place / "carillon_api"))
+
+
+@pytest.fixture(scope="module")
 def models(place):
     assert generate("datamodel-codegen", place) == "", "a warning"
     return importlib.import_module("carillon_models")
@@ -102,8 +111,8 @@ def test_a_client_of_openapi_python_client_registers_and_sends(warnings, gateway
     from carillon_client.api.devices import import_devices, list_devices, register_device
     from carillon_client.api.messages import read_message, send_message
     from carillon_client.models import (
-        Attributes, Audience, DeliveredProvider, LocalTimePassed, MessageOptions, NewMessage, Notification, Problem,
-        RegisteredDeviceChange, Registration)
+        Attributes, Audience, BadgeIncrement, DeliveredProvider, LocalTimePassed, MessageOptions, NewMessage, Notification,
+        Problem, Registration)
     from carillon_client.types import File
 
     client = AuthenticatedClient(gateway.url, token=gateway.KEY)
@@ -112,7 +121,7 @@ def test_a_client_of_openapi_python_client_registers_and_sends(warnings, gateway
         provider=DeliveredProvider.FCM, token="tablet-of-anna", user="anna", attributes=attributes)
     RunEvidence.of_request(registration.to_dict())
     device = register_device.sync(SLUG, "tablet", client=client, body=registration)
-    assert (device.installation, device.change) == ("tablet", RegisteredDeviceChange.CREATED)
+    assert (device.installation, device.change) == ("tablet", "created")
     assert device.attributes.to_dict() == {"plan": "pro"}
 
     lines = io.BytesIO(json.dumps({"installation": "watch", "provider": "fcm", "token": "watch-of-bo"}).encode())
@@ -121,7 +130,7 @@ def test_a_client_of_openapi_python_client_registers_and_sends(warnings, gateway
     assert [device.installation for device in list_devices.sync(SLUG, client=client).items] == ["tablet", "watch"]
 
     message = NewMessage(
-        audience=Audience(users=["anna"]), notification=Notification(title=TITLE), badge="increment",
+        audience=Audience(users=["anna"]), notification=Notification(title=TITLE), badge=BadgeIncrement.INCREMENT,
         options=MessageOptions(ttl_seconds=600))
     RunEvidence.of_request(message.to_dict())
     accepted = send_message.sync(SLUG, client=client, body=message, idempotency_key="storm-1")
@@ -149,7 +158,7 @@ def test_models_of_datamodel_code_generator_register_and_send(models, gateway, s
             provider=models.DeliveredProvider.fcm, token="phone-of-cleo", tags=["storms"],
             attributes=models.Attributes(plan="pro"))
         device = call("PUT", "devices/phone", registration, models.RegisteredDevice)
-        assert (device.installation, device.tags, device.change.value) == ("phone", ["storms"], "created")
+        assert (device.installation, device.tags, device.change) == ("phone", ["storms"], "created")
 
         message = models.NewMessage(
             audience=models.Audience(tags=models.TagSelection(any=["storms"])),
@@ -157,5 +166,43 @@ def test_models_of_datamodel_code_generator_register_and_send(models, gateway, s
         accepted = call("POST", "messages", message, models.Message)
         gateway.finished(SLUG, accepted.id)
         account = call("GET", f"messages/{accepted.id}", None, models.Message)
-        assert (account.state.value, account.outcomes.accepted, account.progress.ended) == ("finished", 1, 1)
+        assert (account.state, account.outcomes.accepted, account.progress.ended) == ("finished", 1, 1)
         assert title_at_fcm(stand_in, "phone-of-cleo") == TITLE
+
+
+def test_a_client_of_openapi_generator_registers_and_broadcasts(api, gateway, stand_in):
+    # A slug of its own: the broadcast must not reach the devices of the other cases.
+    slug = "harbour"
+    gateway.make_app(slug)
+    gateway.hand_in(slug, {
+        "provider": "fcm", "kind": "service_account",
+        "service_account": json.loads(pathlib.Path(stand_in.account_file).read_text()), "activate": True})
+    with api.ApiClient(api.Configuration(host=gateway.url, access_token=gateway.KEY)) as client:
+        registration = api.NewRegistration(provider=api.DeliveredProvider.FCM, token="phone-of-dora", user="dora")
+        RunEvidence.of_request(registration.to_dict())
+        device = api.DevicesApi(client).register_device(slug, "phone", registration)
+        assert (device.installation, device.change) == ("phone", "created")
+
+        message = api.NewMessage(audience=api.Audience(all=True), notification=api.Notification(title=TITLE))
+        RunEvidence.of_request(message.to_dict())
+        accepted = api.MessagesApi(client).send_message(slug, message)
+        gateway.finished(slug, accepted.id)
+        account = api.MessagesApi(client).read_message(slug, accepted.id)
+        assert (account.state, account.outcomes.accepted, account.progress.ended) == ("finished", 1, 1)
+        assert title_at_fcm(stand_in, "phone-of-dora") == TITLE
+
+
+LATER_PAGE = {
+    "items": [{
+        "id": "17", "installation": "phone-1", "kind": "hologram", "provider": "pigeon", "verdict": "borrowed",
+        "reason": "Unheard", "at": "2031-12-01T12:00:02Z", "a_new_member": {}}],
+    "next": None}
+
+
+def test_each_client_reads_values_and_members_of_a_later_version(warnings, api, models):
+    from carillon_client.models import FeedbackPage
+
+    pages = [
+        FeedbackPage.from_dict(LATER_PAGE), api.FeedbackPage.from_dict(LATER_PAGE),
+        models.FeedbackPage.model_validate(LATER_PAGE)]
+    assert [(page.items[0].verdict, page.items[0].provider) for page in pages] == [("borrowed", "pigeon")] * 3
