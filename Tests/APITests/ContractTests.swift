@@ -1,4 +1,6 @@
 import API
+import Content
+import Model
 import Testing
 
 @Suite("The OpenAPI contract")
@@ -55,6 +57,32 @@ struct ContractTests {
                 }
             }
         }
+    }
+
+    private static func message(_ members: String) -> String { #"{"audience": {"all": true}, \#(members)}"# }
+
+    private static let lengths = [
+        ("InstallationName", RegistrationLimits.installationBytesMax, #"{"audience": {"installations": ["TEXT"]}}"#),
+        ("UserName", ProfileField.user.bytesMax, #"{"audience": {"users": ["TEXT"]}}"#),
+        ("Tag", RegistrationLimits.tagBytesMax, #"{"audience": {"tags": {"any": ["TEXT"]}}}"#),
+        ("Address", NotificationAddress.bytesMax, message(#""notification": {"title": "a", "link": "a:TEXT"}"#)),
+        ("PresentationID", GivenNotification.idBytesMax, message(#""notification": {"title": "a", "thread": "TEXT"}"#)),
+    ]
+
+    @Test("gives the lengths of texts as they are enforced: in bytes of UTF-8", arguments: 0..<lengths.count)
+    func length(place: Int) throws {
+        let (schema, bytesMax, body) = Self.lengths[place]
+        let contract = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
+        let lines = try Regex("\n    \(schema):\n(?:      .*\n)+", as: Substring.self)
+        let section = try #require(contract.firstMatch(of: lines)).output
+        let number = bytesMax < 1_000 ? "\(bytesMax)" : "\(bytesMax / 1_000),0\(bytesMax % 1_000)"
+        #expect(section.contains("\(number) bytes of UTF-8") && !section.contains("maxLength"))
+        func read(_ text: String) throws(Problem) -> MessageRequest {
+            try MessageRequest.read(Array(body.replacing("TEXT", with: text).utf8))
+        }
+        let longest = String(repeating: "é", count: bytesMax / 2 - 1)
+        _ = try read(longest)
+        #expect(refusal { () throws(Problem) in try read(longest + "éé") } != nil)
     }
 
     @Test("matches the answers of every endpoint to bad requests")

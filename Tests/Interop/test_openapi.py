@@ -139,6 +139,16 @@ def test_an_answer_may_get_further_members_and_values():
     assert sorted(set(closed)) == []
 
 
+def test_a_length_in_characters_is_also_one_in_bytes():
+    """The gateway counts bytes. So `maxLength` stands only where a pattern excludes characters of more bytes."""
+    in_characters = [
+        place for place, schema in
+        [node for where, whole in [*components(), *schemas_of_operations()] for node in walk(where, whole)]
+        if "maxLength" in schema and any(
+            re.search(schema.get("pattern", ""), text) for text in ("\u00e9", "a\u00e9", "ab-\u00e9", "ab/c\u00e9", "ab@\u00e9"))]
+    assert in_characters == []
+
+
 def test_no_member_is_null_and_nothing_else():
     alone = [
         place for place, schema in [node for name, whole in components() for node in walk(name, whole)]

@@ -10,7 +10,7 @@ package struct GivenNotification: Equatable, Sendable {
     package var presentation = NotificationPresentation()
 
     /// Longer ids could not fit any provider's payload beside a text.
-    private static let idBytesMax = 1_024
+    package static let idBytesMax = 1_024
 
     static func read(_ message: inout EnvelopeReader) throws(Problem) -> GivenNotification {
         guard var reader = try message.object("notification") else { return GivenNotification() }
