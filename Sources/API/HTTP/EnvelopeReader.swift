@@ -11,8 +11,9 @@ struct EnvelopeReader {
     /// The longest member name that an error echoes. For a longer one the error points to its object.
     private static let echoedNameBytesMax = 64
 
-    init(_ value: JSONValue, at pointer: JSONPointer = .root) throws(Problem) {
-        members = try value.members(at: pointer).members
+    /// - Parameter example: shown to a client that sends something other than an object.
+    init(_ value: JSONValue, at pointer: JSONPointer = .root, like example: String? = nil) throws(Problem) {
+        members = try value.members(at: pointer, like: example).members
         isTaken = Array(repeating: false, count: members.count)
         self.pointer = pointer
     }
@@ -114,8 +115,12 @@ extension JSONValue {
         return string
     }
 
-    func members(at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> JSONObject {
-        guard let object else { throw .wrongType(self, "an object", at: pointer()) }
+    func members(
+        at pointer: @autoclosure () -> JSONPointer, like example: String? = nil
+    ) throws(Problem) -> JSONObject {
+        guard let object else {
+            throw .wrongType(self, example.map { "an object such as \($0)" } ?? "an object", at: pointer())
+        }
         return object
     }
 

@@ -21,7 +21,8 @@ enum AudienceRequest {
     static func read(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
         let named = selections.dropFirst().joined(separator: ", ")
         let meaning = "the receivers of the message: {\"all\": true}, or exactly one of \(named)"
-        var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
+        var reader = try EnvelopeReader(
+            try message.required("audience", meaning), at: message.pointer / "audience", like: #"{"all": true}"#)
         let found = try readSelections(&reader)
         let providers = try readProviders(&reader)
         let kind: TokenKind? = try reader.choice("kind")
@@ -59,15 +60,17 @@ enum AudienceRequest {
         let isUsers = name == "users"
         let countMax = isUsers ? AudienceLimits.usersMax : AudienceLimits.installationsMax
         let bytesMax = isUsers ? ProfileField.user.bytesMax : RegistrationLimits.installationBytesMax
-        guard let elements = try reader.array(name, countMax: countMax) else { return nil }
+        guard let elements = try reader.choices(name, countMax: countMax) else { return nil }
         return try texts(elements, bytesMax: bytesMax, at: reader.pointer / name)
     }
 
     private static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> TagExpression? {
-        guard var tags = try reader.object("tags") else { return nil }
+        guard let value = reader.take("tags") else { return nil }
+        var tags = try EnvelopeReader(value, at: reader.pointer / "tags", like: #"{"any": ["news"]}"#)
+        // An empty `all` or `none` asks for nothing. An empty `any` would select nobody.
         let expression = TagExpression(
-            any: try readTagList("any", &tags), all: try readTagList("all", &tags), none: try readTagList("none", &tags)
-        )
+            any: try texts(ofTags: tags.choices("any", countMax: AudienceLimits.tagsMax), at: tags.pointer / "any"),
+            all: try readTagList("all", &tags), none: try readTagList("none", &tags))
         try tags.end()
         guard !expression.onlyExcludes || !expression.none.isEmpty else {
             throw Problem(
@@ -78,8 +81,11 @@ enum AudienceRequest {
     }
 
     private static func readTagList(_ name: String, _ tags: inout EnvelopeReader) throws(Problem) -> [String] {
-        guard let elements = try tags.array(name, countMax: AudienceLimits.tagsMax) else { return [] }
-        return try texts(elements, bytesMax: RegistrationLimits.tagBytesMax, at: tags.pointer / name)
+        try texts(ofTags: tags.array(name, countMax: AudienceLimits.tagsMax), at: tags.pointer / name)
+    }
+
+    private static func texts(ofTags elements: [JSONValue]?, at pointer: JSONPointer) throws(Problem) -> [String] {
+        try texts(elements ?? [], bytesMax: RegistrationLimits.tagBytesMax, at: pointer)
     }
 
     /// The text is kept as written: wherever it is parsed again, it means the same.
@@ -102,11 +108,8 @@ enum AudienceRequest {
     }
 
     private static func readProviders(_ reader: inout EnvelopeReader) throws(Problem) -> [Provider]? {
-        guard let elements = try reader.array("providers", countMax: Provider.allCases.count) else { return nil }
+        guard let elements = try reader.choices("providers", countMax: Provider.allCases.count) else { return nil }
         let pointer = reader.pointer / "providers"
-        guard !elements.isEmpty else {
-            throw Problem(.invalidValue, "An empty list reaches no device. Leave it out for all.", at: pointer)
-        }
         var providers: [Provider] = []
         for (place, element) in elements.enumerated() {
             let provider = try offered(element, at: pointer / place).id
@@ -128,7 +131,7 @@ enum AudienceRequest {
 
 extension AudienceRequest {
     private static func readTokens(_ reader: inout EnvelopeReader) throws(Problem) -> [InlineTarget]? {
-        guard let elements = try reader.array("tokens", countMax: AudienceLimits.tokensMax) else { return nil }
+        guard let elements = try reader.choices("tokens", countMax: AudienceLimits.tokensMax) else { return nil }
         let pointer = reader.pointer / "tokens"
         return try elements.enumerated().map { (place, element) throws(Problem) in
             try readTarget(element, at: pointer / place)
@@ -136,7 +139,7 @@ extension AudienceRequest {
     }
 
     private static func readTarget(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> InlineTarget {
-        var reader = try EnvelopeReader(value, at: pointer)
+        var reader = try EnvelopeReader(value, at: pointer, like: #"{"provider": "fcm", "token": "..."}"#)
         let provider = try offered(
             try reader.required("provider", "\(PushProviders.names.joined(separator: " or ")): who issued the token"),
             at: pointer / "provider")
@@ -155,5 +158,19 @@ extension AudienceRequest {
                 try TokenText.topic(text, of: provider, kind: nil, at: pointer / "topic")
             } ?? "",
             token: try TokenText.read(text, of: provider, at: pointer / "token"))
+    }
+}
+
+extension EnvelopeReader {
+    /// Takes a list of what a message is for. An empty list is refused: its message would reach nobody, unnoticed.
+    fileprivate mutating func choices(_ name: String, countMax: Int) throws(Problem) -> [JSONValue]? {
+        guard let elements = try array(name, countMax: countMax) else { return nil }
+        guard !elements.isEmpty else {
+            throw Problem(
+                .invalidValue,
+                "\(name) is an empty list: the message would reach nobody. Name at least one, or leave \(name) out.",
+                at: pointer / name)
+        }
+        return elements
     }
 }
