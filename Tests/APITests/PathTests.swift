@@ -75,6 +75,17 @@ struct QueryTests {
     }
 
     @Test(
+        "refuses a plus sign in a value, and says how to write a space and a plus",
+        arguments: ["after=Anna+Smith", "after=anna+news@example.com", "after=%20+"])
+    func plusSign(text: String) throws {
+        let problem = refusal { () throws(Problem) in try QueryReader(text, known: ["after"]) }
+        #expect(problem?.code == .invalidQuery)
+        #expect(problem?.detail.contains("after") == true && problem?.detail.contains("%20") == true)
+        #expect(problem?.detail.contains("%2B") == true)
+        #expect(try QueryReader("after=Anna%2B%20Smith", known: ["after"])["after"] == "Anna+ Smith")
+    }
+
+    @Test(
         "fails with invalid_query on a page size outside the limits",
         arguments: ["0", "-1", "501", "1.5", "1e2", "ten", "99999999999999999999", "%31%30%30%30"])
     func limit(text: String) throws {

@@ -57,6 +57,8 @@ package struct RequestTarget: Equatable {
 }
 
 /// Query parameters by name. Each may occur once, and the endpoint has to know it.
+///
+/// A plus sign in a value is refused: some clients write it for a space, others for itself.
 package struct QueryReader: Sendable {
     private let parameters: [(name: String, value: String)]
 
@@ -64,8 +66,9 @@ package struct QueryReader: Sendable {
         var parameters: [(name: String, value: String)] = []
         for part in query.utf8.split(separator: UInt8(ascii: "&")) {
             let mark = part.firstIndex(of: UInt8(ascii: "="))
+            let encoded = mark.map { Substring(part[part.index(after: $0)...]) } ?? ""
             guard let name = PercentDecoding.decode(Substring(part[..<(mark ?? part.endIndex)])),
-                let value = PercentDecoding.decode(mark.map { Substring(part[part.index(after: $0)...]) } ?? "")
+                let value = PercentDecoding.decode(encoded)
             else {
                 throw Problem(.invalidQuery, "The query is not percent-encoded UTF-8.")
             }
@@ -75,6 +78,12 @@ package struct QueryReader: Sendable {
             }
             guard !parameters.contains(where: { $0.name == name }) else {
                 throw Problem(.invalidQuery, "The query gives \(name) twice.")
+            }
+            guard !encoded.utf8.contains(UInt8(ascii: "+")) else {
+                throw Problem(
+                    .invalidQuery,
+                    "The value of \(name) has a plus sign, which may mean a space or a plus. Write %20 for a space, and "
+                        + "%2B for a plus.")
             }
             parameters.append((name, value))
         }

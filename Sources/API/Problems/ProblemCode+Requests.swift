@@ -75,8 +75,11 @@ extension ProblemCode {
 
     package static let invalidQuery = ProblemCode(
         "invalid_query", 400, "The query can't be read",
-        cause: "a query parameter is unknown to the route, is given twice, or has a value that is not allowed.",
-        remedy: "use the parameters that `/openapi.yaml` lists.")
+        cause: """
+            a query parameter is unknown to the route, is given twice, or has a value that is not allowed. A `+` in a \
+            value is not allowed, because some clients mean a space by it and others a plus.
+            """,
+        remedy: "use the parameters that `/openapi.yaml` lists. Write a space as `%20` and a plus as `%2B`.")
 
     package static let invalidCursor = ProblemCode(
         "invalid_cursor", 400, "The cursor is not valid",
