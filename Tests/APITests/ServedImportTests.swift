@@ -53,6 +53,42 @@ struct ServedImportTests {
         }
     }
 
+    private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    private static let otherForms: [(body: [UInt8], sentences: [String])] = [
+        (bytes("[\n" + line(1) + ",\n" + line(2) + "\n]"), ["This is a JSON array.", part, part]),
+        (bytes("[" + line(1) + "]"), ["This is a JSON array."]),
+        (bytes("{\n  \"installation\": \"x\",\n  \"provider\" : \"apns\"\n}"), [part, part, part, part]),
+        (bytes("installation,provider,token\ni1,apns,00ff\n"), ["This looks like CSV.", "This looks like CSV."]),
+        (
+            bytes("\u{feff}\"installation\";\"token\"\r\n\"i1\";\"00ff\"\r\n"),
+            ["This looks like CSV.", "This looks like CSV."]
+        ),
+        (Array(line(1).utf16.flatMap { [UInt8(truncatingIfNeeded: $0), 0] }), ["This is UTF-16."]),
+        ([0xfe, 0xff] + line(1).utf16.flatMap { [0, UInt8(truncatingIfNeeded: $0)] }, ["This is UTF-16."]),
+        ([0x1f, 0x8b, 8, 0, 0, 0, 0, 0], ["This is compressed (gzip)."]),
+        (bytes("PK\u{3}\u{4}"), ["This is compressed (zip)."]),
+        (bytes("hello"), ["This is not a JSON object."]), (bytes("null"), ["This is not a JSON object."]),
+        (bytes(String(repeating: "x", count: 70_000)), ["A line may have at most 65536 bytes."]),
+    ]
+    private static let part = "This line has only a part of a JSON object."
+
+    @Test("says what a body in another form is, and what to send", arguments: 0..<otherForms.count)
+    func otherForm(place: Int) async throws {
+        let (body, sentences) = Self.otherForms[place]
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Content-Length: \(body.count)"]))
+            try await wire.send(body)
+            let refused = try Self.answers(try await wire.reply().body).compactMap { $0["detail"]?.string }
+            #expect(refused.count >= sentences.count)
+            for (detail, sentence) in zip(refused, sentences) {
+                #expect(detail.hasPrefix(sentence) && detail.contains("An import is NDJSON"), "\(detail)")
+            }
+        }
+    }
+
     @Test("refuses lines with one topic too many for the app, and imports the others")
     func tooManyTopics() async throws {
         try await withGateway { world in

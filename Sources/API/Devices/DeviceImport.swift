@@ -131,12 +131,13 @@ struct DeviceImport: Sendable {
 
     private func read(_ line: LineSplitter.Line) -> ImportLines.Reading {
         guard let bytes = line.bytes else {
-            let problem = Problem(.lineTooLong, "A line may have at most \(limits.lineBytesMax) bytes.")
+            let problem = Problem(
+                .lineTooLong, "A line may have at most \(limits.lineBytesMax) bytes. \(ImportForm.advice)")
             return ImportLines.Reading(number: line.number, bytes: 0, registration: .failure(problem))
         }
         let registration: Result<DeviceRegistration, Problem>
         do { registration = .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch {
-            registration = .failure(error)
+            registration = .failure(ImportForm.explain(error, of: bytes, number: line.number))
         }
         return ImportLines.Reading(number: line.number, bytes: bytes.count, registration: registration)
     }
