@@ -265,22 +265,6 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("closes the connection after an HTTP/1.0 request, unless the client asks to keep it")
-    func oldProtocol() async throws {
-        try await withGateway { world in
-            let wire = try Wire(port: world.port)
-            let request = "GET /healthz HTTP/1.0\r\n\r\n"
-            try await wire.send(request + request)
-            #expect(try await wire.reply().status == 200)
-            #expect(await wire.remaining() == [], "the second request gets no answer")
-            let kept = try Wire(port: world.port)
-            for _ in 1...2 {
-                try await kept.send("GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-                #expect(try await kept.reply().status == 200)
-            }
-        }
-    }
-
     @Test("keeps the connection after refusing a small body unread")
     func smallUnreadBody() async throws {
         try await withGateway { world in

@@ -44,6 +44,10 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     private var idleCheck: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
+    /// Unanswered requests in HTTP/1.0, by number, and whether their client asked to keep the connection.
+    private var oldRequests: [Int: Bool] = [:]
+    /// Whether the answer that is being written ends with the connection, on an otherwise kept connection.
+    private var isUnframed = false
     /// Parsed bytes of requests after the one that is answered next, or of no part of a request yet.
     private var unansweredBytes = 0
     private var isLast = false
@@ -91,7 +95,9 @@ package final class RequestStallHandler: ChannelDuplexHandler {
             bodyBytesLeft = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
             forgetBytesOfFirst()
             delaysBody = Self.waitsToBeAsked(head)
-            guard head.version == .http1_0, !head.isKeepAlive else { break }
+            guard head.version == .http1_0 else { break }
+            oldRequests[requests] = head.isKeepAlive
+            guard !head.isKeepAlive else { break }
             // In HTTP/1.0 the connection ends with the answer unless the client asks for more (RFC 9112, section 9.3).
             // The library behind this handler no longer knows the version.
             head.headers.replaceOrAdd(name: "Connection", value: "close")
@@ -153,6 +159,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
             if refusal != nil, isInBody, answers + 1 == requests {
                 head.headers.replaceOrAdd(name: "Connection", value: "close")
             }
+            if let isKept = oldRequests.removeValue(forKey: answers + 1) { fit(&head, isKept: isKept) }
             isLast = head.headers[canonicalForm: "connection"].contains("close")
             return context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body: break
@@ -161,7 +168,11 @@ package final class RequestStallHandler: ChannelDuplexHandler {
             forgetBytesOfFirst()
             busyAt = context.eventLoop.now
             if unanswered <= 0 { place.requestsEnded(at: busyAt) }
-            if isLast { end(context) }
+            guard isLast else { break }
+            end(context)
+            guard isUnframed else { break }
+            context.writeAndFlush(data, promise: promise)
+            return context.close(mode: .output, promise: nil)
         }
         context.write(data, promise: promise)
     }
@@ -210,6 +221,18 @@ extension RequestStallHandler {
         delaysBody = false
         context.writeAndFlush(
             wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+    }
+
+    /// Changes an answer's head so that a client of HTTP/1.0 finds the answer's end. That protocol has no chunks: an
+    /// answer without a length ends with the connection (RFC 9112, sections 6.1 and 6.3).
+    private func fit(_ head: inout HTTPResponseHead, isKept: Bool) {
+        let isUnframed = !head.headers.contains(name: "content-length") && head.status.mayHaveResponseBody
+        // The library's encoder cuts every answer in HTTP/1.1 without a length into chunks.
+        if isUnframed { head.version = .http1_0 }
+        let ends = isUnframed || !isKept || head.headers[canonicalForm: "connection"].contains("close")
+        head.headers.replaceOrAdd(name: "Connection", value: ends ? "close" : "keep-alive")
+        // The library ends the output of a connection only if its client did not ask to keep it.
+        self.isUnframed = isUnframed && isKept
     }
 
     private func wait(_ time: Duration, _ context: ChannelHandlerContext) {
