@@ -51,7 +51,12 @@ package struct CommandFault: Error, CustomStringConvertible {
         }
         let problem = (try? JSONReader.read(body))?.object
         guard let problem, let code = problem["code"]?.string, let detail = ProblemText.sentence(of: problem) else {
-            description = "the gateway answered \(status) without an explanation"
+            // The gateway's own refusal is a problem.
+            description =
+                status == 413
+                ? "a proxy in front of the gateway refused the request as too large (413). Remove its limit for bodies, "
+                    + "in nginx with client_max_body_size 0"
+                : "the gateway answered \(status) without an explanation"
             self.problem = nil
             return
         }

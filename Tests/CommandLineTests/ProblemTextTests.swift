@@ -22,6 +22,14 @@ struct ProblemTextTests {
         #expect(sentence?.hasSuffix(". " + wayOut) == true)
     }
 
+    @Test("blames a proxy for a refusal of a large body that is not the gateway's own")
+    func proxy() {
+        let page = Array("<html><h1>413 Request Entity Too Large</h1></html>".utf8)
+        #expect(CommandFault(status: 413, body: page).description.hasPrefix("a proxy in front of the gateway refused"))
+        let own = Array(#"{"code": "body_too_large", "detail": "A body may have at most 9 bytes."}"#.utf8)
+        #expect(CommandFault(status: 413, body: own).description.hasPrefix("A body may have at most 9 bytes."))
+    }
+
     @Test("names the missing scopes, of which one suffices, and the command that creates a key")
     func scopes() throws {
         let sentence = try Self.sentence(
