@@ -143,15 +143,25 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct Remove: AppCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Unregisters an installation with all its tokens.",
-            examples: ["carillon devices remove my-phone --app garden"])
+            abstract: "Unregisters an installation with all its tokens, or with one kind of token.",
+            examples: [
+                "carillon devices remove my-phone --app garden",
+                "carillon devices remove my-phone --app garden --kind voip",
+            ])
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
+        @Option(help: "Only this kind of token: alert, voip, live-activity, ...", completion: OptionValues.kinds)
+        var kind: String?
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            try await client.order("DELETE", try app.path("devices", installation))
+            try await client.order(
+                "DELETE", GatewayClient.path(try app.path("devices", installation), [("kind", kind)]))
+            var answer = JSONObject()
+            answer["installation"] = .string(installation)
+            answer["kind"] = kind.map(JSONValue.string)
+            answer["state"] = "unregistered"
             return Output(
-                ["installation": .string(installation), "state": "unregistered"], "\(installation) is unregistered.")
+                .object(answer), "\(installation) is unregistered" + (kind.map { " for \($0)." } ?? "."))
         }
     }
 

@@ -65,6 +65,25 @@ struct ServedDeviceTests {
         }
     }
 
+    @Test("removes one kind of an installation, and nothing if the kind is unknown or empty")
+    func oneKind() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(1))
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(2, #", "kind": "voip""#))
+            for query in ["?kind=banner", "?kind=", "?kind"] {
+                try await world.refuse(.invalidQuery, "DELETE", path + query)
+            }
+            try await world.refuse(.unknownDevice, "DELETE", path + "?kind=widget")
+            try await world.expect(204, "DELETE", path + "?kind=voip")
+            try await world.refuse(.unknownDevice, "DELETE", path + "?kind=voip")
+            let left = try await world.expect(200, "GET", path).member("registrations")?.array ?? []
+            #expect(left.compactMap { $0.object?["kind"] } == ["alert"])
+            try await world.expect(204, "DELETE", path + "?kind=alert")
+            try await world.refuse(.unknownDevice, "GET", path)
+        }
+    }
+
     @Test("creates a new installation, even if its token was registered elsewhere before")
     func movedHere() async throws {
         try await withGateway { world in

@@ -43,9 +43,10 @@ extension ConformanceRun {
 
     mutating func remove() async throws -> String? {
         let (app, installation) = (random.pick(apps), random.pick(Self.installations))
-        pushHistory.append("remove \(installation)")
-        let real = try await stores.registry.removeDevice(app: app, installation: installation)
-        return differ("remove", real, simulated.removeDevice(app: app, installation: installation))
+        let kind: TokenKind? = random.pick([nil, nil, .alert, .voip])
+        pushHistory.append("remove \(installation), \(kind.debugDescription)")
+        let real = try await stores.registry.removeDevice(app: app, installation: installation, kind: kind)
+        return differ("remove", real, simulated.removeDevice(app: app, installation: installation, kind: kind))
     }
 
     /// Undoes a feedback entry: mostly a retirement, in its own app.

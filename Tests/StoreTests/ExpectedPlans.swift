@@ -95,6 +95,7 @@ extension QueryPlanTests {
         ("devices_of_user", "using registrations_of_user on registrations"),
         ("devices_tagged", "using registration_tags_by_tag on registration_tags"),
         ("devices_holders", "registrations_live_token"),
+        ("registration_remove", "using registrations_app_id_installation_kind_key on registrations"),
         ("badge_consume_by_token", "registrations_live_token"),
         ("undo_holder", "registrations_live_token"),
         ("app_removal_messages", "using messages_of_app on messages"),

@@ -89,8 +89,10 @@ extension SimulatedStore {
     }
 
     @discardableResult
-    package mutating func removeDevice(app: AppID, installation: String) -> Int {
-        let gone = registrations.filter { $0.app == app && $0.stored.installation == installation }.map(\.id)
+    package mutating func removeDevice(app: AppID, installation: String, kind: TokenKind? = nil) -> Int {
+        let gone = registrations.filter {
+            $0.app == app && $0.stored.installation == installation && (kind == nil || $0.stored.kind == kind)
+        }.map(\.id)
         suspicions.removeAll { gone.contains($0.registration) }
         registrations.removeAll { gone.contains($0.id) }
         removeSubscriptions { gone.contains($0.registration) }

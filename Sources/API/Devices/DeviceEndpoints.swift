@@ -15,9 +15,9 @@ extension Endpoint {
             "patchDevice", .patch, "/v1/apps/{app}/devices/{installation}", .scope(.devices), query: ["kind"],
             body: .json
         ) { try await $0.devices.patch($1) },
-        Endpoint("removeDevice", .delete, "/v1/apps/{app}/devices/{installation}", .scope(.devices)) {
-            try await $0.devices.remove($1)
-        },
+        Endpoint(
+            "removeDevice", .delete, "/v1/apps/{app}/devices/{installation}", .scope(.devices), query: ["kind"]
+        ) { try await $0.devices.remove($1) },
         Endpoint(
             "lookUpDevices", .post, "/v1/apps/{app}/devices/lookup", .scope(.devices), body: .json, isRead: true
         ) { try await $0.devices.lookUp($1) },

@@ -37,10 +37,11 @@ struct DeviceHandlers: Sendable {
     }
 
     func remove(_ call: Call) async throws(Problem) -> Answer {
+        let kind: TokenKind? = try call.query.givenChoice("kind")
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
         let removed = try await translating(
-            .isIdempotent, await registry.removeDevice(app: app.id, installation: installation))
+            .isIdempotent, await registry.removeDevice(app: app.id, installation: installation, kind: kind))
         guard removed > 0 else { throw .unknownDevice }
         return .done
     }

@@ -129,6 +129,15 @@ extension QueryReader {
     func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
         try choice(name, Value.allCases.map(\.name), Value.init(name:))
     }
+
+    /// The same, but refuses an empty value: for an operation that would otherwise do more than was meant.
+    func givenChoice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
+        let value: Value? = try choice(name)
+        guard value != nil || parameter(name) == nil else {
+            throw Problem(.invalidQuery, "\(name) is empty. Name one, or leave the parameter out.")
+        }
+        return value
+    }
 }
 
 package struct PageLimits: Sendable {

@@ -176,6 +176,11 @@ enum RegistrationSQL {
         WHERE r.app_id = :app AND r.installation = :installation ORDER BY r.kind
         """)
 
+    /// A null kind: every kind.
     static let remove = Statement(
-        "registration_remove", "DELETE FROM registrations WHERE app_id = :app AND installation = :installation")
+        "registration_remove",
+        """
+        DELETE FROM registrations
+        WHERE app_id = :app AND installation = :installation AND (:kind IS NULL OR kind = :kind)
+        """)
 }

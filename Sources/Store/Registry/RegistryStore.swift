@@ -21,9 +21,14 @@ package struct RegistryStore: Sendable {
         return try await translating { () throws(PostgresError) in try await pool.read(query).map(DeviceRecord.init) }
     }
 
-    /// Removes every kind of an installation; returns the number of removed rows.
-    package func removeDevice(app: AppID, installation: String) async throws(StoreFault) -> Int {
-        let query = Query(RegistrationSQL.remove) { $0.installation(installation, of: app) }
+    /// Removes one kind of an installation, or every kind; returns the number of removed rows.
+    package func removeDevice(
+        app: AppID, installation: String, kind: TokenKind? = nil
+    ) async throws(StoreFault) -> Int {
+        let query = Query(RegistrationSQL.remove) {
+            $0.installation(installation, of: app)
+            $0.int16("kind", kind?.rawValue)
+        }
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
     }
 }
