@@ -127,7 +127,7 @@ extension CostliestRequest {
         "importDevices": ["$", #"{"installation":$,\#(registration)}"#],
         "patchDevice": ["$"] + (profile + ["tags_add", "tags_remove", "time_zone"]).map { #"{"\#($0)":$}"# },
         "lookUpDevices": ["$", #"{"tokens":$}"#, #"{"token":$}"#],
-        "setBadge": ["$", #"{"badge":$}"#],
+        "setBadge": ["$", #"{"badge":$}"#], "setBadgeOfUser": ["$", #"{"badge":$}"#],
         "consumeBadge": ["$", #"{"count":$}"#],
         "changeBadgeOfToken": ["$", #"{"token":$,"badge":1}"#],
         "sendMessage": places(ofMessage: ()),

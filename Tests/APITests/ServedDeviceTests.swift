@@ -84,6 +84,36 @@ struct ServedDeviceTests {
         }
     }
 
+    @Test("sets the badge of all of a user's devices, for one kind of token")
+    func badgesOfUser() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            for number in 1...2 {
+                try await world.expect(
+                    201, "PUT", app + "/devices/i\(number)", GatewayWorld.registration(number, #", "user": "ann/b""#))
+            }
+            try await world.expect(
+                201, "PUT", app + "/devices/i1", GatewayWorld.registration(3, #", "kind": "voip", "user": "ann/b""#))
+            let badge = app + "/users/ann%2Fb/badge"
+            for _ in 1...2 {
+                #expect(try await world.expect(200, "PUT", badge, #"{"badge": 4}"#).text == #"{"devices":2}"#)
+            }
+            for (device, number) in ["i1/badge": 4, "i2/badge": 4, "i1/badge?kind=voip": 0] as [String: JSONValue] {
+                #expect(try await world.expect(200, "GET", app + "/devices/\(device)").member("badge") == number)
+            }
+            let voip = try await world.expect(200, "PUT", badge + "?kind=voip", #"{"badge": 1}"#)
+            #expect(try voip.member("devices") == 1)
+            let nobody = try await world.expect(200, "PUT", app + "/users/nobody/badge", #"{"badge": 1}"#)
+            #expect(try nobody.member("devices") == 0)
+            try await world.refuse(.missingMember, "PUT", badge, "{}", pointer: "/badge")
+            try await world.refuse(.invalidValue, "PUT", badge, #"{"badge": -1}"#, pointer: "/badge")
+            try await world.refuse(.invalidQuery, "PUT", badge + "?kind=banner", #"{"badge": 1}"#)
+            let long = String(repeating: "x", count: 257)
+            try await world.refuse(.valueTooLong, "PUT", app + "/users/\(long)/badge", #"{"badge": 1}"#)
+            try await world.refuse(.unknownApp, "PUT", "/v1/apps/none/users/ann/badge", #"{"badge": 1}"#)
+        }
+    }
+
     @Test("creates a new installation, even if its token was registered elsewhere before")
     func movedHere() async throws {
         try await withGateway { world in

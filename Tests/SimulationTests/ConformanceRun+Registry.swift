@@ -81,6 +81,11 @@ extension ConformanceRun {
         let (app, installation) = (random.pick(apps), random.pick(Self.installations))
         let badge = Int32(random.below(9))
         pushHistory.append("badge of \(installation)")
+        if random.happens(perMille: 300) {
+            let (user, kind) = (random.pick(["ann", "bob", "cid", "nobody"]), random.pick([TokenKind.alert, .voip]))
+            let real = try await stores.registry.setBadge(badge, app: app, user: user, kind: kind)
+            return differ("set badges", real, simulated.setBadge(badge, app: app, user: user, kind: kind))
+        }
         if random.happens(perMille: 500) {
             let real = try await stores.registry.setBadge(badge, app: app, installation: installation)
             return differ("set badge", real, simulated.setBadge(badge, app: app, installation: installation))

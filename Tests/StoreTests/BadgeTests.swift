@@ -56,6 +56,56 @@ struct BadgeTests {
         }
     }
 
+    @Test("can be set on all devices of a user at once, for one kind of token")
+    func ofUser() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            func registration(_ name: String, _ token: Int, _ user: String?, _ kind: TokenKind = .alert)
+                -> DeviceRegistration
+            {
+                var registration = StoreWorld.registration(name, token: token, kind: kind)
+                registration.profile[.user] = user.map { .set($0) } ?? .clear
+                return registration
+            }
+            // More devices than one transaction sets.
+            let batch =
+                (1...520).map { registration("i\($0)", $0, "ann") }
+                + [
+                    registration("i1", 601, "ann", .voip), registration("other", 602, "bob"),
+                    registration("nobodys", 603, nil),
+                ]
+            for answer in await registry.register(batch, app: world.app) { _ = try answer.get() }
+            let neighbour = try await registry.createApp(slug: "neighbour", name: "Neighbour").id
+            try await world.register(registration("i1", 1, "ann"), app: neighbour)
+            #expect(try await registry.setBadge(7, app: world.app, user: "ann") == 520)
+            #expect(try await world.number("SELECT count(*) FROM registration_pulse WHERE badge = 7") == 520)
+            #expect(try await registry.badge(app: world.app, installation: "i520") == 7)
+            for (app, name, kind) in [
+                (world.app, "i1", TokenKind.voip), (world.app, "other", .alert), (world.app, "nobodys", .alert),
+                (neighbour, "i1", .alert),
+            ] {
+                #expect(try await registry.badge(app: app, installation: name, kind: kind) == 0)
+            }
+            #expect(try await registry.setBadge(3, app: world.app, user: "ann", kind: .voip) == 1)
+            #expect(try await registry.setBadge(3, app: world.app, user: "an") == 0)
+        }
+    }
+
+    @Test("is not waited for if another transaction has locked one of the user's")
+    func ofUserWhileLocked() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...2)
+            try await world.pool.script("UPDATE registrations SET user_id = 'ann'")
+            try await world.holding("registration_pulse WHERE registration_id = \(ids[1].value)") {
+                let found = await fault { () async throws(StoreFault) in
+                    try await world.stores.registry.setBadge(5, app: world.app, user: "ann")
+                }
+                #expect(found == .contended)
+            }
+            #expect(try await world.stores.registry.setBadge(5, app: world.app, user: "ann") == 2)
+        }
+    }
+
     @Test("cannot be set to a negative number")
     func negative() async throws {
         try await withStores { world in

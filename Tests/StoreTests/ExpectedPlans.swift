@@ -95,6 +95,8 @@ extension QueryPlanTests {
         ("devices_of_user", "using registrations_of_user on registrations"),
         ("devices_tagged", "using registration_tags_by_tag on registration_tags"),
         ("devices_holders", "registrations_live_token"),
+        ("badge_set_of_user", "AND (ROW(user_id, id) > ROW($2, $3)) AND (user_id <= $2)"),
+        ("badge_set_of_user", "Index Scan using registration_pulse_pkey on registration_pulse"),
         ("registration_remove", "using registrations_app_id_installation_kind_key on registrations"),
         ("badge_consume_by_token", "registrations_live_token"),
         ("undo_holder", "registrations_live_token"),

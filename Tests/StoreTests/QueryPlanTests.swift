@@ -81,6 +81,7 @@ struct QueryPlanTests {
         _ = try await world.stores.registry.badge(app: world.app, installation: "i1")
         _ = try await world.stores.registry.setBadge(2, app: world.app, installation: "i1")
         _ = try await world.stores.registry.consumeBadge(1, app: world.app, installation: "i1")
+        _ = try await world.stores.registry.setBadge(1, app: world.app, user: "ann")
         _ = try await world.device("i1")
         try await deliver(world, ids)
         let route = try await world.route()

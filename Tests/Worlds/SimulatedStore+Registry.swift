@@ -107,6 +107,15 @@ extension SimulatedStore {
         return badge
     }
 
+    package mutating func setBadge(_ badge: Int32, app: AppID, user: String, kind: TokenKind = .alert) -> Int {
+        let places = registrations.indices.filter {
+            registrations[$0].app == app && registrations[$0].stored.kind == kind
+                && registrations[$0].stored.profile[.user] == user
+        }
+        for place in places { set(badge, at: place) }
+        return places.count
+    }
+
     @discardableResult
     package mutating func consumeBadge(_ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert)
         -> Int32?

@@ -46,6 +46,9 @@ extension Endpoint {
             "consumeBadge", .post, "/v1/apps/{app}/devices/{installation}/badge/consume", .scope(.devices),
             query: ["kind"], body: .json
         ) { try await $0.devices.consumeBadge($1) },
+        Endpoint(
+            "setBadgeOfUser", .put, "/v1/apps/{app}/users/{user}/badge", .scope(.devices), query: ["kind"], body: .json
+        ) { try await $0.devices.setBadgeOfUser($1) },
         Endpoint("changeBadgeOfToken", .post, "/v1/apps/{app}/badges", .scope(.devices), body: .json) {
             try await $0.devices.changeBadgeOfToken($1)
         },

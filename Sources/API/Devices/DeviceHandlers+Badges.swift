@@ -1,4 +1,5 @@
 import HTTPTypes
+import JSON
 import Model
 import Store
 
@@ -20,6 +21,16 @@ extension DeviceHandlers {
         let badge = try await translating(
             .isIdempotent, await registry.setBadge(wanted, app: app.id, installation: installation, kind: kind))
         return try badgeAnswer(badge, installation, kind)
+    }
+
+    func setBadgeOfUser(_ call: Call) async throws(Problem) -> Answer {
+        let kind: TokenKind = try call.query.choice("kind") ?? .alert
+        let user = try Self.user(of: call)
+        let wanted = try BadgeRequest.readBadge(call.body)
+        let app = try await apps.app(of: call)
+        let count = try await translating(
+            .isIdempotent, await registry.setBadge(wanted, app: app.id, user: user, kind: kind))
+        return Answer(.ok, JSONWriter.body { $0.member("devices", count) })
     }
 
     func consumeBadge(_ call: Call) async throws(Problem) -> Answer {

@@ -103,14 +103,9 @@ extension DeviceHandlers {
     }
 
     func eraseUser(_ call: Call) async throws(Problem) -> Answer {
-        let bytes = call.subject.utf8.count
-        guard bytes <= ProfileField.user.bytesMax else {
-            throw Problem(
-                .valueTooLong,
-                "The user's name has \(bytes) bytes; the limit is \(ProfileField.user.bytesMax).")
-        }
+        let user = try Self.user(of: call)
         let app = try await apps.app(of: call)
-        let report = try await translating(.isIdempotent, await registry.erase(user: call.subject, app: app.id))
+        let report = try await translating(.isIdempotent, await registry.erase(user: user, app: app.id))
         apps.log.note(
             .userErased, app: app.slug, by: call.caller, ["registrations": "\(report.registrations)"])
         return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))

@@ -61,6 +61,19 @@ struct DeviceHandlers: Sendable {
     }
 }
 
+extension DeviceHandlers {
+    /// Returns a user's name from the path; throws if it is too long to be one.
+    static func user(of call: Call) throws(Problem) -> String {
+        let bytes = call.subject.utf8.count
+        guard bytes <= ProfileField.user.bytesMax else {
+            throw Problem(
+                .valueTooLong,
+                "The user's name has \(bytes) bytes; the limit is \(ProfileField.user.bytesMax).")
+        }
+        return call.subject
+    }
+}
+
 extension Problem {
     static let unknownDevice = Problem(
         .unknownDevice, "No installation with this name is registered in this app. PUT registers one.")

@@ -20,6 +20,24 @@ enum BadgeSQL {
         badge = greatest(p.badge - :count, 0), raised = least(p.raised, greatest(p.badge - :count, 0))
         """
 
+    /// Sets the badges of a page of a user's registrations, by rising id. Runs under `PlannerSQL.throughKeys`.
+    ///
+    /// Returns how many of the page have the kind, and its last id; null: it was the last page.
+    static let setOfUser = Statement(
+        "badge_set_of_user",
+        """
+        WITH page AS MATERIALIZED (
+            SELECT id, kind FROM registrations
+            WHERE app_id = :app AND (user_id, id) > (:user, :after) AND user_id <= :user
+            ORDER BY user_id, id LIMIT :limit
+        ), written AS (
+            UPDATE registration_pulse p SET badge = :badge, raised = 0
+            FROM page WHERE p.registration_id = page.id AND page.kind = :kind
+            RETURNING p.registration_id
+        )
+        SELECT (SELECT count(*) FROM written), (SELECT max(id) FROM page HAVING count(*) = :limit)
+        """)
+
     // The registration that holds the token, of the first provider that has one.
     private static let locked = """
         WITH held AS MATERIALIZED (

@@ -50,6 +50,46 @@ extension RegistryStore {
         }
     }
 
+    /// The registrations of one transaction, whatever their kind.
+    private static let userPageMax: Int64 = 500
+
+    /// Sets the badge of every registration of a kind that names the user; returns their number.
+    ///
+    /// A transaction sets some of them, by rising id. If one fails, the earlier ones stay set; repeating the call does
+    /// no harm.
+    package func setBadge(
+        _ badge: Int32, app: AppID, user: String, kind: TokenKind = .alert
+    ) async throws(StoreFault) -> Int {
+        var count = 0
+        var last: Int64? = 0
+        for _ in 0..<Self.eraseRoundsMax {
+            guard let after = last else { return count }
+            let page = try await setSomeBadges(badge, app, user, kind, after: after)
+            count += page.count
+            last = page.last
+        }
+        throw .contended
+    }
+
+    /// - Returns: `last` is the id with which the next page begins; nil: no more follow.
+    private func setSomeBadges(
+        _ badge: Int32, _ app: AppID, _ user: String, _ kind: TokenKind, after: Int64
+    ) async throws(StoreFault) -> (count: Int, last: Int64?) {
+        let query = Query(BadgeSQL.setOfUser) {
+            $0.int64("app", app.value)
+            $0.text("user", user)
+            $0.int64("after", after)
+            $0.int64("limit", Self.userPageMax)
+            $0.int16("kind", kind.rawValue)
+            $0.int32("badge", badge)
+        }
+        return try await translating { () throws(PostgresError) in
+            try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: Self.bounded)[1].one {
+                row throws(PostgresError) in (Int(try row.int64()), try row.int64OrNil())
+            }
+        }
+    }
+
     // Badges by token, for backends that know nothing else. The first reading that a live registration holds counts.
 
     package func setBadge(
