@@ -168,6 +168,12 @@ struct RegistrationRequestTests {
         #expect(problem?.detail.contains(meant) == true)
     }
 
+    @Test("keeps an offset in the form that the database reads as people do")
+    func offset() throws {
+        let read = try Self.read(#"{"provider": "apns", "token": "00", "time_zone": "GMT+3"}"#)
+        #expect(read.profile[.timeZone] == .set("GMT+03:00"))
+    }
+
     @Test("fails if the body names the installation that the path names")
     func bodyHasNoInstallation() {
         let problem = refusal { () throws(Problem) in

@@ -223,7 +223,7 @@ extension EnvelopeReader {
                 throw .notInPaths(text, at: pointer)
             }
         case .locale: guard LocaleTable.isReported(text) else { throw .notALocale(at: pointer) }
-        case .timeZoneName: try Self.check(timeZone: text, at: pointer)
+        case .timeZoneName: return .set(try Self.timeZone(text, at: pointer))
         }
         return .set(text)
     }

@@ -5,13 +5,15 @@ import Model
 extension EnvelopeReader {
     mutating func timeZone(_ name: String) throws(Problem) -> String? {
         guard let text = try string(name, bytesMax: TimeZoneName.bytesMax) else { return nil }
-        try Self.check(timeZone: text, at: pointer / name)
-        return text
+        return try Self.timeZone(text, at: pointer / name)
     }
 
-    static func check(timeZone text: String, at pointer: JSONPointer) throws(Problem) {
-        guard case .invalid(let meant) = TimeZoneName.read(text) else { return }
-        throw .notATimeZone(meant: meant, at: pointer)
+    /// Returns the name to keep.
+    static func timeZone(_ text: String, at pointer: JSONPointer) throws(Problem) -> String {
+        switch TimeZoneName.read(text) {
+        case .valid(let name): return name
+        case .invalid(let meant): throw .notATimeZone(meant: meant, at: pointer)
+        }
     }
 }
 
