@@ -100,10 +100,14 @@ package struct LocaleTable: Equatable, Sendable {
 struct LocaleTag: Hashable, Sendable {
     /// 0: none. Legacy codes are replaced.
     private(set) var language: UInt64 = 0
-    /// The written script, or the one that the region implies. 0: unknown.
+    /// The written script, or the one that the region implies. 0: none, or unknown.
     private(set) var script: UInt64 = 0
     private(set) var region: UInt64 = 0
     private(set) var variant: UInt64 = 0
+    /// The script, or the most likely one of the language. 0: unknown.
+    private var likelyScript: UInt64 = 0
+    /// The region, or the most likely one of the language in its script. 0: unknown.
+    private var likelyRegion: UInt64 = 0
 
     /// No real locale is longer. A longer one is read up to here.
     private static let bytesMax = 128
@@ -127,8 +131,22 @@ struct LocaleTag: Hashable, Sendable {
             guard index < end, text[index].separatesSubtags else { break }
             index += 1
         }
-        language = LanguageTables.current(language: language)
+        region = LanguageTables.current(region: region)
+        replaceAlias()
         if script == 0, region != 0 { script = LanguageTables.script(of: language, in: region) }
+        findLikelySubtags()
+    }
+
+    private mutating func replaceAlias() {
+        guard let alias = LanguageTables.alias(of: language) else { return }
+        language = alias.language
+        if script == 0 { script = alias.script }
+        if region == 0 { region = alias.region }
+    }
+
+    private mutating func findLikelySubtags() {
+        likelyScript = script == 0 ? LanguageTables.script(of: language, in: 0) : script
+        likelyRegion = region == 0 ? LanguageTables.region(of: language, in: script) : region
     }
 
     private mutating func take(_ subtag: UInt64, _ text: Span<UInt8>) {
@@ -139,6 +157,10 @@ struct LocaleTag: Hashable, Sendable {
         // Android resource folders write "fr-rCA".
         case 3 where region == 0 && text[0] == UInt8(ascii: "r") && text[1].isCapital && text[2].isCapital:
             region = subtag & 0xffff
+        // An extended language: "zh-yue" is "yue".
+        case 3 where LanguageTables.isChinese(subtag) && LanguageTables.isChinese(language): language = subtag
+        // Windows writes "zh-CHT".
+        case 3 where script == 0: script = LanguageTables.script(named: subtag)
         case 4 where script == 0 && !isNumber: script = subtag
         case 4... where variant == 0: variant = subtag
         default: break
@@ -155,12 +177,16 @@ struct LocaleTag: Hashable, Sendable {
             guard LanguageTables.reads(language, also: other.language) else { return nil }
             var reader = self
             (reader.language, reader.script) = (other.language, likelyScript)
+            reader.findLikelySubtags()
             return reader.score(of: other).map { $0 - Self.ownLanguage }
         }
         let (own, its) = (likelyScript, other.likelyScript)
-        // Two scripts are two languages for a reader. But a bare "zh" is meant for all readers of Chinese.
+        // Two scripts are two languages for a reader, except in Serbian. But a bare "zh" is meant for all readers of
+        // Chinese.
         let isMeantForAll = other.script == 0 && other.region == 0
-        guard own == 0 || its == 0 || own == its || isMeantForAll else { return nil }
+        guard own == 0 || its == 0 || own == its || isMeantForAll || LanguageTables.isReadInAllScripts(language) else {
+            return nil
+        }
         return Self.ownLanguage + 2 + (own == its ? 100 : 0) + 10 * nearness(of: other)
             + (variant == other.variant ? 2 : 0)
             // "zh" implies "zh-Hans". If both exist, the explicit one comes first, except for a reader of "zh".
@@ -169,9 +195,9 @@ struct LocaleTag: Hashable, Sendable {
 
     /// True if this is `tag` without its region or variant, or with the region that its region follows.
     func isBroader(than tag: LocaleTag) -> Bool {
-        guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant else {
-            return false
-        }
+        guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant,
+            script == 0 || tag.script == 0 || script == tag.script
+        else { return false }
         return region == 0 || region == tag.region || tag.follows(region)
     }
 
@@ -187,111 +213,24 @@ struct LocaleTag: Hashable, Sendable {
     }
 
     /// The region whose standard its own region follows.
-    private var standard: UInt64? { LanguageTables.standard(of: region, language: language) }
+    private var standard: UInt64? { LanguageTables.standard(of: likelyRegion, language: language) }
 
     /// Whether the standard of another region, or of a larger area, applies in its own region.
     private func follows(_ area: UInt64) -> Bool {
-        area == standard || area == LanguageTables.world && LanguageTables.followsWorld(region, language: language)
+        area == standard
+            || area == LanguageTables.world && LanguageTables.followsWorld(likelyRegion, language: language)
     }
 
-    /// 4: the same region. 3: the region that its own follows. 2: all regions. 1: a region with the same standard. 0: a
-    /// related region.
+    /// 5: the same region. 4: the most likely region of the reader's language, or the region that the reader's own
+    /// follows. 3: all regions. 2: a region with the same standard. 1: the most likely region. 0: a related region.
     private func nearness(of other: LocaleTag) -> Int {
         guard other.variant == variant || other.variant == 0 else { return 0 }
-        if other.region == region { return 4 }
-        if other.region == 0 { return 2 }
-        if follows(other.region) { return 3 }
-        return standard ?? region == other.standard ?? other.region ? 1 : 0
+        if other.region == region { return 5 }
+        if other.region == 0 { return 3 }
+        if other.region == likelyRegion || follows(other.region) { return 4 }
+        if standard ?? likelyRegion == other.standard ?? other.region { return 2 }
+        return other.region == LanguageTables.region(of: language, in: script) ? 1 : 0
     }
-
-    private var likelyScript: UInt64 { script == 0 ? LanguageTables.script(of: language, in: 0) : script }
-}
-
-/// Language data. Source: Unicode CLDR (language aliases, parent locales, language matching), RFC 5646.
-private enum LanguageTables {
-    /// The area of world English, "en-001".
-    static let world = packed("001")
-    private static let chinese = packed("zh")
-    private static let cantonese = packed("yue")
-    private static let simplified = packed("hans")
-    private static let traditional = packed("hant")
-    private static let english = packed("en")
-    private static let german = packed("de")
-    private static let spanish = packed("es")
-    private static let portuguese = packed("pt")
-    private static let brazil = packed("br")
-    private static let portugal = packed("pt")
-    private static let china = packed("cn")
-    private static let britain = packed("gb")
-    private static let unitedStates = packed("us")
-    private static let latinAmerica = packed("419")
-    private static let hongKong = packed("hk")
-    private static let macao = packed("mo")
-    private static let nynorsk = packed("nn")
-    private static let bokmal = packed("nb")
-
-    /// Java and old Android still use the codes on the left.
-    private static let aliases: [(legacy: UInt64, current: UInt64)] = [
-        ("iw", "he"), ("in", "id"), ("ji", "yi"), ("no", "nb"), ("tl", "fil"), ("mo", "ro"),
-    ].map { (packed($0), packed($1)) }
-
-    /// Languages that are written like Chinese, Cantonese among them.
-    private static let sinitic = [
-        "yue", "wuu", "hak", "nan", "gan", "hsn", "cdo", "cjy", "cpx", "mnp", "lzh",
-    ].map(packed)
-
-    /// Swiss German and Luxembourgish.
-    private static let likeGerman = ["gsw", "lb"].map(packed)
-
-    private static let traditionalRegions = ["tw", "hk", "mo"].map(packed)
-
-    private static let americas = [
-        "ar", "bo", "br", "bz", "cl", "co", "cr", "cu", "do", "ec", "gt", "hn", "mx", "ni", "pa", "pe", "pr", "py",
-        "sv", "us", "uy", "ve",
-    ].map(packed)
-
-    /// Regions that write English as in the United States.
-    private static let americanEnglish = ["as", "ca", "gu", "mh", "mp", "ph", "pr", "um", "us", "vi"].map(packed)
-
-    static func current(language: UInt64) -> UInt64 { aliases.first { $0.legacy == language }?.current ?? language }
-
-    /// Returns the script in which a language is likely written in a region; 0: unknown. Region 0: anywhere.
-    static func script(of language: UInt64, in region: UInt64) -> UInt64 {
-        if language == cantonese { return region == china ? simplified : traditional }
-        guard language == chinese || sinitic.contains(language) else { return 0 }
-        return traditionalRegions.contains(region) ? traditional : simplified
-    }
-
-    /// Whether readers of a language also read another one, which more messages offer.
-    static func reads(_ language: UInt64, also other: UInt64) -> Bool {
-        switch other {
-        case bokmal: language == nynorsk
-        case chinese: sinitic.contains(language)
-        case german: likeGerman.contains(language)
-        default: false
-        }
-    }
-
-    /// Returns the region whose standard another one follows: in English, in Spanish in the Americas, in Portuguese
-    /// outside of Brazil, and in Chinese in Macao.
-    static func standard(of region: UInt64, language: UInt64) -> UInt64? {
-        let standard: UInt64
-        switch language {
-        case english: standard = americanEnglish.contains(region) ? unitedStates : britain
-        case spanish where americas.contains(region): standard = latinAmerica
-        case portuguese where region != brazil: standard = portugal
-        case chinese where region == macao: standard = hongKong
-        default: return nil
-        }
-        return region == 0 || region == standard ? nil : standard
-    }
-
-    /// World English is that of all regions but those of American English.
-    static func followsWorld(_ region: UInt64, language: UInt64) -> Bool {
-        language == english && region != 0 && region != world && !americanEnglish.contains(region)
-    }
-
-    private static func packed(_ text: String) -> UInt64 { text.utf8.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 extension UInt8 {

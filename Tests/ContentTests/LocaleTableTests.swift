@@ -45,7 +45,7 @@ struct LocaleTableTests {
             ("en-AU", ["en", "en-001"], "en-001"), ("en-001", ["en-US", "en-GB"], "en-GB"),
             ("en-ZA", ["en-US", "en-NZ"], "en-NZ"), ("en-GB", ["en-US", "en-AU"], "en-AU"),
             ("en-CA", ["en-GB", "en-US"], "en-US"), ("en-US", ["en-GB", "en-PH"], "en-PH"),
-            ("en-US", ["en-GB", "en"], "en"), ("en-AU", ["en-US"], "en-US"), ("en", ["en-GB", "en-US"], "en-GB"),
+            ("en-US", ["en-GB", "en"], "en"), ("en-AU", ["en-US"], "en-US"),
             // Chinese is written in two scripts, and the region says in which.
             ("zh-TW", ["zh", "zh-Hans", "zh-Hant"], "zh-Hant"), ("zh-HK", ["zh-Hans", "zh-Hant"], "zh-Hant"),
             ("zh-MO", ["zh", "zh-TW", "zh-HK"], "zh-HK"), ("zh-CN", ["zh-Hant", "zh", "zh-Hans"], "zh-Hans"),
@@ -62,7 +62,7 @@ struct LocaleTableTests {
             ("yue", ["zh-Hans", "zh-Hant"], "zh-Hant"), ("yue-CN", ["zh-Hant", "zh-Hans"], "zh-Hans"),
             ("yue-HK", ["zh-TW", "zh-HK"], "zh-HK"), ("yue-HK", ["zh-HK", "yue"], "yue"), ("yue", ["zh"], "zh"),
             ("wuu", ["zh-TW", "zh-CN"], "zh-CN"), ("nan-TW", ["zh-CN", "zh-TW"], "zh-TW"),
-            ("gsw-CH", ["fr", "de"], "de"),
+            ("gsw-CH", ["fr", "de"], "de"), ("sr-Latn", ["sr-Cyrl"], "sr-Cyrl"),
         ] as [(String, [String], String)])
     func nearest(device: String, locales: [String], expected: String) {
         #expect(choice(device, locales) == expected)
@@ -72,12 +72,84 @@ struct LocaleTableTests {
         "falls back to the common text if no locale fits",
         arguments: [
             ("de", ["fr", "en"]), ("", ["fr"]), ("C", ["fr"]), ("POSIX", ["fr"]), ("zh-Hant", ["zh-Hans", "zh-CN"]),
-            ("zh", ["zh-Hant", "zh-HK"]), ("sr-Latn", ["sr-Cyrl"]), ("f", ["fr"]), ("fra", ["fr"]), ("419", ["es-419"]),
+            ("zh", ["zh-Hant", "zh-HK"]), ("uz-Latn", ["uz-Cyrl"]), ("f", ["fr"]), ("fri", ["fr"]), ("419", ["es-419"]),
             ("nb", ["nn"]), ("zh-HK", ["yue"]), ("yue-Hant", ["zh-Hans"]), ("de", ["gsw"]), ("fr", []), (" fr", ["fr"]),
             ("frankreich", ["fr"]), ("u-fr", ["fr"]), ("\u{e9}", ["fr"]),
         ] as [(String, [String])])
     func common(device: String, locales: [String]) {
         #expect(choice(device, locales) == "")
+    }
+
+    @Test(
+        "is of the language's most likely region if the device names none, and else of the nearest region",
+        arguments: [
+            ("pt", ["pt-PT", "pt-BR"], "pt-BR"), ("es", ["es-419", "es-MX", "es-ES"], "es-ES"),
+            ("en", ["en-GB", "en-AU", "en-US"], "en-US"), ("fr", ["fr-CA", "fr-CH", "fr-FR"], "fr-FR"),
+            ("de", ["de-AT", "de-DE"], "de-DE"), ("ar", ["ar-MA", "ar-EG"], "ar-EG"),
+            ("nl", ["nl-BE", "nl-NL"], "nl-NL"), ("zh-Hant", ["zh-HK", "zh-TW"], "zh-TW"),
+            ("pt", ["pt-BR", "pt"], "pt"), ("en", ["en-GB", "en-PH"], "en-PH"),
+            // The most likely region comes before other unrelated ones.
+            ("fr-SN", ["fr-CA", "fr-FR"], "fr-FR"), ("de-LI", ["de-AT", "de-DE", "de-CH"], "de-DE"),
+            ("fr-CA", ["fr-FR", "fr"], "fr"),
+            ("es-AR", ["es-ES", "es-419"], "es-419"), ("es-US", ["es-ES", "es-419"], "es-419"),
+        ] as [(String, [String], String)])
+    func likelyRegion(device: String, locales: [String], expected: String) {
+        #expect(choice(device, locales) == expected)
+    }
+
+    @Test(
+        "is in the script that is most likely for the device's language and region",
+        arguments: [
+            ("hi", ["hi-Latn", "hi-Deva"], "hi-Deva"), ("pa-PK", ["pa", "pa-Guru", "pa-Arab"], "pa-Arab"),
+            ("pa-IN", ["pa-Arab", "pa-Guru"], "pa-Guru"), ("uz-AF", ["uz-Latn", "uz-Arab"], "uz-Arab"),
+            ("az-IR", ["az-AZ", "az-Arab"], "az-Arab"), ("sr-ME", ["sr-Cyrl", "sr-Latn"], "sr-Latn"),
+            ("sr-RS", ["sr-Latn", "sr-Cyrl"], "sr-Cyrl"), ("kk-CN", ["kk-Cyrl", "kk-Arab"], "kk-Arab"),
+            ("zh-US", ["zh-Hans", "zh-Hant"], "zh-Hant"), ("zh-SG", ["zh-Hant", "zh-Hans"], "zh-Hans"),
+            // A reader of another script is not served, except in Serbian.
+            ("uz", ["uz-Cyrl"], ""), ("az-IR", ["az-AZ"], ""), ("pa-PK", ["pa-IN"], ""), ("sr", ["sr-Latn"], "sr-Latn"),
+            ("sr-ME", ["sr-RS"], "sr-RS"),
+        ] as [(String, [String], String)])
+    func likelyScript(device: String, locales: [String], expected: String) {
+        #expect(choice(device, locales) == expected)
+    }
+
+    @Test(
+        "is found under a legacy or three-letter code of the language",
+        arguments: [
+            ("cmn-Hans-CN", "zh-Hans"), ("cmn", "zh"), ("zh-CHT", "zh-Hant"), ("zh-CHS", "zh-Hans"),
+            ("zh_CHT", "zh-TW"),
+            ("zh-yue-HK", "yue"), ("sh", "sr-Latn"), ("sh-BA", "sr-Latn-BA"), ("fra-CA", "fr-CA"), ("ger", "de"),
+            ("deu", "de"), ("eng-US", "en-US"), ("por", "pt-BR"), ("spa-MX", "es-MX"), ("zho-TW", "zh-Hant"),
+            ("jpn", "ja"), ("nor", "nb"), ("nob-NO", "nb"), ("arb", "ar"), ("prs", "fa-AF"), ("tgl", "fil"),
+            ("jw", "jv"),
+            ("mol", "ro"), ("cnr", "sr-ME"), ("en-UK", "en-GB"),
+        ])
+    func alias(device: String, locale: String) {
+        #expect(choice(device, ["xx", locale]) == locale)
+        let shown = locale.split(separator: "-").first.map(String.init)
+        #expect(LocaleTable.language(of: device) == shown)
+    }
+
+    @Test("is that of exactly the device's locale if it is offered, in every language and region")
+    func exact() {
+        let languages = [
+            "ar", "az", "de", "en", "es", "fa", "fil", "fr", "he", "hi", "ja", "kk", "ko", "nb", "nl", "nn", "pa", "pt",
+            "ro", "sr", "sw", "uz", "yue", "zh",
+        ]
+        let scripts = ["", "-Latn", "-Cyrl", "-Arab", "-Hans", "-Hant"]
+        let regions = ["", "-001", "-419", "-AF", "-BR", "-CN", "-ES", "-FR", "-GB", "-ME", "-PT", "-TW", "-US", "-XX"]
+        for language in languages {
+            let all = scripts.flatMap { script in regions.map { language + script + $0 } }
+            // "zh-CN" and "zh-Hans-CN" are one locale, which a message may name only once.
+            var offered: [String] = []
+            for tag in all where LocaleTable.duplicates(in: offered + [tag]) == nil { offered.append(tag) }
+            for order in [offered, offered.reversed()] {
+                let table = LocaleTable(order)
+                for (place, tag) in order.enumerated() {
+                    #expect(table.variant(for: Array(tag.utf8).span) == place + 1, "\(tag)")
+                }
+            }
+        }
     }
 
     @Test("exists for any bytes as the device's locale; an exact match always wins")
@@ -162,6 +234,8 @@ struct SendersLocaleTests {
         #expect(duplicates(["iw", "he"]) == [0, 1])
         #expect(duplicates(["zh-TW", "zh-Hant-TW"]) == [0, 1])
         #expect(duplicates(["nb", "en", "no"]) == [0, 2])
+        #expect(duplicates(["zh-Hans", "de", "cmn-Hans"]) == [0, 2])
+        #expect(duplicates(["sr-RS", "sr-Latn-RS", "sr-Cyrl-RS"]) == [0, 2])
         #expect(duplicates(["zh", "zh-Hans", "zh-Hant", "fr", "fr-FR", "nn", "nb", "ca", "ca-valencia"]) == nil)
         #expect(duplicates([]) == nil)
     }
@@ -192,6 +266,9 @@ struct LocaleFallbackTests {
             ("zh-TW", [("zh-TW", nil), ("zh-Hans", "hans"), ("zh-Hant", "hant")], "hant"),
             ("en-AU", [("en-AU", nil), ("en-US", "us"), ("en", "en"), ("en-GB", "gb")], "gb"),
             ("en-GB", [("en-GB", nil), ("en-AU", "au"), ("en-001", "world")], "world"),
+            // One notification is in one script.
+            ("sr-Latn-RS", [("sr-Latn-RS", nil), ("sr-Cyrl", "cyrl"), ("sr-Latn", "latn")], "latn"),
+            ("sr-Latn-RS", [("sr-Latn-RS", nil), ("sr-Cyrl", "cyrl")], "common"),
         ] as [(String, [(locale: String, title: String?)], String)])
     func fallback(locale: String, titles: [(locale: String, title: String?)], expected: String) {
         #expect(title(of: locale, titles, common: "common") == expected)
