@@ -80,12 +80,13 @@ extension ConformanceRun {
     mutating func changeBadge() async throws -> String? {
         let (app, installation) = (random.pick(apps), random.pick(Self.installations))
         let badge = Int32(random.below(9))
-        pushHistory.append("badge of \(installation)")
         if random.happens(perMille: 300) {
             let (user, kind) = (random.pick(["ann", "bob", "cid", "nobody"]), random.pick([TokenKind.alert, .voip]))
+            pushHistory.append("badges of \(user), \(kind)")
             let real = try await stores.registry.setBadge(badge, app: app, user: user, kind: kind)
             return differ("set badges", real, simulated.setBadge(badge, app: app, user: user, kind: kind))
         }
+        pushHistory.append("badge of \(installation)")
         if random.happens(perMille: 500) {
             let real = try await stores.registry.setBadge(badge, app: app, installation: installation)
             return differ("set badge", real, simulated.setBadge(badge, app: app, installation: installation))
