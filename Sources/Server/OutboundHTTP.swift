@@ -54,7 +54,8 @@ package struct OutboundHTTP: TokenEndpoint {
         request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: form))
-        let (whole, configurations) = (request, try await configurations(for: host))
+        let (whole, isEncrypted) = (request, parts.scheme == "https")
+        let configurations = try await configurations(for: host, isEncrypted: isEncrypted)
         do { return try await Self.within(Self.deadline) { try await Self.ask(configurations, whole) } } catch {
             throw .unreachable(Self.text(error))
         }
@@ -117,16 +118,20 @@ package struct OutboundHTTP: TokenEndpoint {
 
     /// Resolves the name once and binds a client to each of its addresses: a second answer could lead elsewhere. A call
     /// through the proxy has one client, and the proxy resolves the name.
-    private func configurations(for host: String) async throws(TokenEndpointFault) -> [HTTPClient.Configuration] {
+    private func configurations(
+        for host: String, isEncrypted: Bool
+    ) async throws(TokenEndpointFault) -> [HTTPClient.Configuration] {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
         configuration.httpVersion = .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.http1_1ConnectionDebugInitializer = { channel in
-            channel.eventLoop.submit {
+            let limited = channel.eventLoop.submit {
                 let limit = ReceivedBytesLimit(bytesMax: Self.receivedBytesMax)
                 try channel.pipeline.syncOperations.addHandler(limit, position: .first)
             }
+            return isEncrypted ? limited.flatMap { channel.requireCertificate(for: host) } : limited
         }
         var tls = TLSConfiguration.makeClientConfiguration()
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }

@@ -56,16 +56,12 @@ package enum TLSReadResult: Equatable, Sendable {
     deinit { unsafe SSL_free(session) }
 
     private func verify(_ serverName: String) throws(TLSError) {
-        let bare =
-            serverName.hasPrefix("[") && serverName.hasSuffix("]")
-            ? String(serverName.dropFirst().dropLast()) : serverName
+        let bare = ServerName.bare(serverName)
         guard !bare.isEmpty, !bare.utf8.contains(0) else { throw .hostNameUnusable }
         // Try an IP address first: OpenSSL would take it for a host name that matches no certificate.
         if unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), bare) == 1 { return }
         ErrorQueue.clear()
-        // A common name is no host name (RFC 9525, section 6.3), even where a certificate has no other name.
-        unsafe SSL_set_hostflags(
-            session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+        unsafe SSL_set_hostflags(session, ServerName.flags)
         guard unsafe SSL_set1_host(session, bare) == 1, unsafe shim_SSL_set_tlsext_host_name(session, bare) == 1
         else { throw ErrorQueue.asLibraryError }
     }

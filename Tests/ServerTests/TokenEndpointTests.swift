@@ -1,8 +1,11 @@
+import CommandLine
 import Credentials
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Reactor
 import Server
+import TLS
 import Testing
 
 @Suite("A fetch of an access token", .timeLimit(.minutes(1)))
@@ -34,6 +37,43 @@ struct TokenEndpointTests {
         }
         let answer = try await outbound.post(form: [], to: "http://token.example.com:\(port)/token")
         #expect(answer.status == 400)
+        try await host.close()
+    }
+
+    @Test(
+        "trusts a wildcard for a whole first label with two labels behind it, and no other",
+        arguments: [
+            ("*.example.com", "token.example.com", true), ("token.example.com", "token.example.com", true),
+            ("127.0.0.1", "127.0.0.1", true), ("*.com", "example.com", false), ("*", "token", false),
+            ("token*.example.com", "token1.example.com", false),
+        ])
+    func wildcards(certified: String, asked: String, isTrusted: Bool) async throws {
+        let validity = CertificateValidity.days(1, from: Clocks.wallNow())
+        let authority = try CertificateAuthority(validity: validity)
+        let identity = try authority.issue(
+            CertificateSubject(commonName: "token host"), names: [certified], validity: validity)
+        let pem = try identity.pem()
+        let tls = TLSConfiguration.makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMBytes(pem).map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: pem, format: .pem)))
+        let context = try NIOSSLContext(configuration: tls)
+        let host = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers(NIOSSLServerHandler(context: context), Refusing())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(host.localAddress?.port)
+        let outbound = try OutboundHTTP(authorityFile: authority.pem, proxy: nil, targets: .all) { _ in
+            [Reactor.SocketAddress(literal: "127.0.0.1", port: 443)].compactMap(\.self)
+        }
+        do throws(TokenEndpointFault) {
+            let answer = try await outbound.post(form: [], to: "https://\(asked):\(port)/token")
+            #expect(isTrusted && answer.status == 400)
+        } catch {
+            #expect(!isTrusted && error == .unreachable(NetworkTrouble.certificateOfOtherNames.sentence))
+        }
         try await host.close()
     }
 

@@ -91,6 +91,25 @@ struct VerificationTests {
         #expect(try failure(fixture.server, trusting: fixture.authority.pem, as: name) == .verification(.nameMismatch))
     }
 
+    @Test(
+        "accepts a wildcard for a whole first label with two labels behind it, and no other",
+        arguments: [
+            ("*.push.apple.com", true), ("*.com", false), ("*", false), ("api*.push.apple.com", false),
+            ("api.*.apple.com", false), ("*.apple.com", false),
+        ])
+    func wildcard(name: String, isAccepted: Bool) throws {
+        let fixture = try TLSFixture()
+        let named = try fixture.authority.issue(
+            CertificateSubject(commonName: "wildcard"), names: [name], validity: century)
+        for host in ["api.push.apple.com", "apple.com", "apple"] {
+            let isAccepted = isAccepted && host == "api.push.apple.com"
+            #expect(
+                try failure(named, trusting: fixture.authority.pem, as: host)
+                    == (isAccepted ? nil : .verification(.nameMismatch)), "\(host)")
+            #expect(named.certificate.isFor(host) == isAccepted, "\(host)")
+        }
+    }
+
     @Test("takes no common name for a host name, even if the certificate has no other name")
     func commonName() throws {
         let fixture = try TLSFixture()

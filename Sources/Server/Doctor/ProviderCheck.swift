@@ -34,7 +34,10 @@ struct ProviderCheck {
     private func check(_ name: String, _ endpoint: ProviderEndpoint, isUsed: Bool) async -> Finding {
         let place = "\(endpoint.host):\(endpoint.port)"
         let client: HTTPClient
-        do { client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: try configuration()) } catch {
+        do {
+            client = HTTPClient(
+                eventLoopGroupProvider: .singleton, configuration: try configuration(for: endpoint.host))
+        } catch {
             return .bad(
                 "trust",
                 "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") holds no certificate in PEM, or can't be read",
@@ -64,7 +67,7 @@ struct ProviderCheck {
         }
     }
 
-    private func configuration() throws -> HTTPClient.Configuration {
+    private func configuration(for host: String) throws -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -75,6 +78,8 @@ struct ProviderCheck {
         }
         configuration.tlsConfiguration = tls
         configuration.proxy = settings.providerProxy?.forHTTPClient
+        configuration.http1_1ConnectionDebugInitializer = { $0.requireCertificate(for: host) }
+        configuration.http2ConnectionDebugInitializer = { $0.requireCertificate(for: host) }
         return configuration
     }
 }
