@@ -20,6 +20,7 @@ struct APIService: NamedService {
     let listen: ListenAddress
     let start: StartReport
     let adminKeyFile: String?
+    let logFormat: LogFormat
     let log: Logger
 
     /// The time that requests have to end with the program. A client that sends slowly must not delay the shutdown.
@@ -44,16 +45,27 @@ struct APIService: NamedService {
     private func serve() async throws {
         do {
             try await server.run { port in
-                if let adminKeyFile { Console.write("The admin key is in \(adminKeyFile)") }
-                let address = ListenAddress(host: listen.host, port: UInt16(clamping: port))
-                Console.write("carillon is ready on http\(start.isEncrypted ? "s" : "")://\(address)")
-                log.notice("Started", metadata: start.metadata(listen: address))
+                announce(ListenAddress(host: listen.host, port: UInt16(clamping: port)))
             }
         } catch is CancellationError {
             return
         } catch let failure as IOError {
             throw ListenAddressCheck.fault(listen, SystemErrno(failure.errnoCode))
         } catch { throw StartFault("CARILLON_LISTEN: can't listen on \(listen): \(error)") }
+    }
+}
+
+extension APIService {
+    /// Log collectors read both outputs: with a log in JSON, the lines for people become members of its line.
+    private func announce(_ address: ListenAddress) {
+        var metadata = start.metadata(listen: address)
+        switch logFormat {
+        case .text:
+            if let adminKeyFile { Console.write("The admin key is in \(adminKeyFile)") }
+            Console.write("carillon is ready on http\(start.isEncrypted ? "s" : "")://\(address)")
+        case .json: metadata["admin_key_file"] = adminKeyFile.map { .string($0) }
+        }
+        log.notice("Started", metadata: metadata)
     }
 }
 

@@ -41,9 +41,11 @@ package struct GatewayProgram: Sendable {
     ///
     /// - Parameter steps: nil in production.
     package static func runToEnd(steps: (any StepListener)? = nil) async -> Never {
+        var format = LogOutput.formatOfEnvironment
         do {
             var hangUps = await CertificateReload.trap(isEncrypted: nil)
             let reader = try SettingsReader()
+            format = (try? reader.logFormat()) ?? format
             let settings = try reader.read()
             if hangUps == nil {
                 hangUps = await CertificateReload.trap(isEncrypted: settings.tlsCertificateFile != nil)
@@ -56,7 +58,7 @@ package struct GatewayProgram: Sendable {
             }
             try await GatewayProgram(settings: settings, hangUps: hangUps, steps: steps, log: log).run()
         } catch {
-            Console.complain("\(error)")
+            LogOutput.complain("\(error)", format)
             exit(1)
         }
         exit(0)
@@ -121,7 +123,7 @@ package struct GatewayProgram: Sendable {
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
                 services: services(resources, service, delivery, fanOut, vault, database)),
             listen: settings.listen, start: StartReport(settings, resources.database),
-            adminKeyFile: resources.adminKeyFile, log: log)
+            adminKeyFile: resources.adminKeyFile, logFormat: settings.logFormat, log: log)
 
         // Services end from the last to the first.
         var group = ServiceGroupConfiguration(

@@ -1,3 +1,4 @@
+import CommandLine
 import Foundation
 import Logging
 import Reactor
@@ -12,6 +13,20 @@ enum LogOutput {
             return handler
         }
         return Logger(label: "carillon")
+    }
+
+    /// Reports why the program can't go on: a sentence for people, or a line of the log for log collectors. The log need
+    /// not have been started.
+    static func complain(_ fault: String, _ format: LogFormat) {
+        guard format == .json else { return Console.complain(fault) }
+        let handler = LineLogHandler(label: "carillon", format: format) { StandardError.write($0) }
+        Logger(label: "carillon") { _ in handler }.critical("The gateway can't run", metadata: ["fault": "\(fault)"])
+    }
+
+    /// The format until the settings are read.
+    static var formatOfEnvironment: LogFormat {
+        let text = ProcessInfo.processInfo.environment[SettingsReader.prefix + SettingsCatalogue.places.logFormat.name]
+        return text.flatMap(LogFormat.init(rawValue:)) ?? .text
     }
 
     static func start(_ settings: Settings) -> Logger { start(level: settings.logLevel, format: settings.logFormat) }

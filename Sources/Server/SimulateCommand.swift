@@ -93,7 +93,8 @@ struct SimulateCommand: AsyncParsableCommand {
     func run() async throws { try await orComplain(ofThisMachine: json) { try await simulate() } }
 
     private func simulate() async throws {
-        let log = LogOutput.start(level: .warning, format: try SettingsReader().logFormat())
+        let format = try SettingsReader().logFormat()
+        let log = LogOutput.start(level: .warning, format: format)
         let files = SimulatorFiles(folder: identityDir)
         try files.prepare()
         let kept = keepIdentity ? try files.kept(host: host, project: fcmProject, topics: topic) : nil
@@ -117,7 +118,7 @@ struct SimulateCommand: AsyncParsableCommand {
             try await google.start()
         }
         try files.write(ready)
-        announce(ready, files)
+        announce(ready, files, format)
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [.init(service: IdleService(), successTerminationBehavior: .gracefullyShutdownGroup)],
@@ -130,8 +131,9 @@ struct SimulateCommand: AsyncParsableCommand {
         await google.stop()
     }
 
-    private func announce(_ ready: SimulatorReady, _ files: SimulatorFiles) {
-        if json { return Console.write(String(decoding: ready.json, as: UTF8.self)) }
+    /// Log collectors read this output too.
+    private func announce(_ ready: SimulatorReady, _ files: SimulatorFiles, _ format: LogFormat) {
+        if json || format == .json { return Console.write(String(decoding: ready.json, as: UTF8.self)) }
         Console.write("carillon simulates APNs on \(ready.apnsURL), trusted by \(identityDir)/ca.pem")
         if ready.sandboxPort != nil { Console.write("carillon simulates APNs' sandbox on \(ready.sandboxURL)") }
         Console.write("carillon simulates FCM on \(ready.fcmURL), for the service account in \(files.account)")

@@ -6,7 +6,7 @@ import Testing
 extension Journeys {
     @Suite("A gateway that logs JSON")
     struct LogFormatTests {
-        @Test("writes one complete JSON object per line, at every level")
+        @Test("writes one complete JSON object per line, at every level, and nothing else")
         func everyLine() async throws {
             let live = [Device](.live, 200)
             try await World.within(settings: ["LOG_FORMAT": "json", "LOG_LEVEL": "trace"]) { world in
@@ -21,6 +21,7 @@ extension Journeys {
                 #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": live.count])
                 try await gateway.api.expect(404, "GET", "/v1/apps/meadow")
                 try await gateway.stopGently()
+                #expect(gateway.program.printed.isEmpty)
 
                 let lines = try gateway.program.logged.split(separator: "\n").map { line in
                     try #require(try? JSONReader.read(Array(line.utf8)).object, "\(line)")
@@ -71,13 +72,26 @@ extension Journeys {
             }
         }
 
-        @Test("prints one plain sentence if it cannot start")
-        func startFault() async throws {
-            try await World.within(settings: ["LOG_FORMAT": "json", "APNS_PRODUCTION_URL": "nowhere"]) { world in
+        @Test("says in one object why it cannot start", arguments: ["APNS_PRODUCTION_URL", "PROVIDER_CA_FILE"])
+        func startFault(setting: String) async throws {
+            try await World.within(settings: ["LOG_FORMAT": "json", setting: "/nowhere"]) { world in
                 let program = try world.start()
                 #expect(try await program.end() == .exited(1))
-                #expect(program.logged.hasPrefix("carillon: CARILLON_APNS_PRODUCTION_URL"))
-                #expect(program.logged.split(separator: "\n").count == 1)
+                let line = try JSONReader.read(Array(program.logged.utf8)).object
+                #expect(line?["level"]?.string == "critical" && line?["message"]?.string == "The gateway can't run")
+                #expect(line?["fault"]?.string?.hasPrefix("CARILLON_\(setting)") == true)
+                #expect(program.printed.isEmpty)
+            }
+        }
+
+        @Test("names the file of the admin key that its first start has made")
+        func adminKeyFile() async throws {
+            try await World.within(settings: ["LOG_FORMAT": "json", "ADMIN_KEY": ""], server: nil) { world in
+                let gateway = try await world.gateway()
+                let started = try await gateway.program.loggedObject("Started")
+                #expect(started["admin_key_file"]?.string?.hasSuffix("/admin-key") == true)
+                #expect(gateway.program.printed.isEmpty)
+                try await gateway.stopGently()
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Synchronization
 import TestSupport
 
@@ -93,6 +94,22 @@ final class Program: Sendable {
     func line(beginningWith prefix: String) async throws -> String {
         try await foundEventually("a line \"\(prefix)...\" of the gateway; its log: \(loggedLast)") {
             if let line = lines.first(where: { $0.hasPrefix(prefix) }) { return line }
+            guard isAlive else { throw TookTooLong(description: "the gateway ended: \(loggedLast)") }
+            return nil
+        }
+    }
+
+    /// Waits until the gateway reports where it listens.
+    func address(isLogInJSON: Bool) async throws -> String {
+        if isLogInJSON { return "http://" + (try await loggedObject("Started")["listen"]?.string ?? "") }
+        return String(try await line(beginningWith: "carillon is ready on ").split(separator: " ").last ?? "")
+    }
+
+    /// A line of a log in JSON.
+    func loggedObject(_ message: String) async throws -> JSONObject {
+        try await foundEventually("a line \"\(message)\" in the log: \(loggedLast)") {
+            let lines = logged.split(separator: "\n").compactMap { try? JSONReader.read(Array($0.utf8)).object }
+            if let line = lines.first(where: { $0["message"]?.string == message }) { return line }
             guard isAlive else { throw TookTooLong(description: "the gateway ended: \(loggedLast)") }
             return nil
         }

@@ -163,9 +163,8 @@ final class World: Sendable {
     }
 
     func ready(_ program: Program) async throws -> Gateway {
-        let line = try await program.line(beginningWith: "carillon is ready on ")
-        let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
-        return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
+        let address = try await program.address(isLogInJSON: settings["LOG_FORMAT"] == "json")
+        return Gateway(program: program, api: GatewayAPI(base: try #require(URL(string: address)), key: adminKey))
     }
 
     /// The file in which the gateway's private server describes itself.
