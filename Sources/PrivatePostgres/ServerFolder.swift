@@ -27,6 +27,26 @@ struct ServerFolder: Sendable {
         return version
     }
 
+    /// Closes the server's folder to others again: PostgreSQL refuses one that its group may write or others may read.
+    ///
+    /// Kubernetes' `fsGroup` widens modes when it prepares a volume, and some copies do.
+    func closeToOthers(_ dataPath: String) throws(PrivateServerError) {
+        guard let mode = ServerFolder.widenedMode(dataPath) else { return }
+        // Some file systems have fixed modes, and take a change without effect.
+        if unsafe chmod(dataPath, 0o700) == 0, ServerFolder.widenedMode(dataPath) == nil { return }
+        throw .folderUnusable(
+            path: dataPath,
+            reason: "has the mode \(String(mode, radix: 8)), which can't be changed to the 700 that PostgreSQL needs: "
+                + "choose a data folder on a file system that keeps modes")
+    }
+
+    /// The mode of a folder that PostgreSQL refuses; nil: it accepts the folder.
+    /// Source: PostgreSQL 15, PG_MODE_MASK_GROUP in file_perm.h.
+    private static func widenedMode(_ dataPath: String) -> mode_t? {
+        guard let mode = Files.status(dataPath)?.st_mode, mode & 0o027 != 0 else { return nil }
+        return mode & 0o7777
+    }
+
     /// Runs `work` while no other process starts or stops the server. A killed owner leaves no lock behind.
     func locked<Answer>(_ work: () throws(PrivateServerError) -> Answer) throws(PrivateServerError) -> Answer {
         let descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

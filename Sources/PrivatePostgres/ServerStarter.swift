@@ -41,6 +41,7 @@ struct ServerStarter: Sendable {
         let existing = folder.dataPath
         let account = try ServerAccount.choose(owning: existing)
         if let existing, let running = try adopt(existing) { return running }
+        if let existing { try folder.closeToOthers(existing) }
         var version: Int?
         if let existing { version = try folder.version(existing) }
         let programs = try ServerPrograms.find(version: version)

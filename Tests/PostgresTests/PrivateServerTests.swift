@@ -166,6 +166,21 @@ struct PrivateServerTests {
         }
     }
 
+    @Test(
+        "starts again after the modes of its folder were widened, and closes the folder to others",
+        arguments: [0o2770, 0o755, 0o777])
+    func widenedModes(mode: mode_t) async throws {
+        try await withOwnServer { server, _, folder in
+            await server.stop()
+            #expect(unsafe chmod(folder + "/postgres", mode) == 0)
+            let settings = try await server.start()
+            #expect(try await answers(settings))
+            var status = stat()
+            #expect(unsafe stat(folder + "/postgres", &status) == 0)
+            #expect(status.st_mode & 0o7777 == 0o700)
+        }
+    }
+
     @Test("logs no value from a failed statement")
     func silentLog() async throws {
         try await withOwnServer { server, settings, folder in
