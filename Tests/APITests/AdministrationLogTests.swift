@@ -52,7 +52,7 @@ struct AdministrationLogTests {
         }
     }
 
-    @Test("names apps, rules, users' keys and erasures that were changed, but no user")
+    @Test("names apps, rules, users' keys, erasures and revocations that were changed, but no user")
     func apps() async throws {
         let log = AdministrationLines()
         try await withGateway(log: log.logger) { world in
@@ -64,6 +64,8 @@ struct AdministrationLogTests {
                 201, "POST", app + "/user-keys", #"{"kid": "k1", "algorithm": "HS256", "key": "\#(secret)"}"#)
             try await world.expect(204, "DELETE", app + "/user-keys/k1")
             try await world.expect(200, "DELETE", app + "/users/ada-lovelace")
+            try await world.expect(202, "DELETE", app + "/wakeup/subscriptions?path=/of/ada-lovelace")
+            try await world.expect(202, "DELETE", app + "/wakeup/subscriptions?state=dormant")
             try await world.expect(202, "DELETE", app)
             let fields = "app=tower by=admin key by_key_id=operator"
             #expect(
@@ -73,6 +75,11 @@ struct AdministrationLogTests {
             #expect(log.about("Read rules") == ["Read rules set \(fields)"])
             #expect(log.about("User key") == ["User key added \(fields) kid=k1", "User key removed \(fields) kid=k1"])
             #expect(log.about("User erased") == ["User erased \(fields) registrations=0"])
+            #expect(
+                log.about("Wake-up") == [
+                    "Wake-up subscriptions revoked app=tower by=admin key by_key_id=operator by_path=true state=any",
+                    "Wake-up subscriptions revoked app=tower by=admin key by_key_id=operator by_path=false state=dormant",
+                ])
             #expect(!log.text.contains(secret) && !log.text.contains("ada-lovelace"))
         }
     }

@@ -27,6 +27,7 @@ struct AdministrationLog: Sendable {
         case userKeyAdded = "User key added"
         case userKeyRemoved = "User key removed"
         case userErased = "User erased"
+        case subscriptionsRevoked = "Wake-up subscriptions revoked"
     }
 
     /// - Parameters:

@@ -43,6 +43,7 @@ struct SubscriptionHandlers: Sendable {
         guard try await translating(.isIdempotent, await revoker.revoke(id, app: app.id)) else {
             throw .unknownSubscription
         }
+        apps.log.note(.subscriptionsRevoked, app: app.slug, by: call.caller, ["subscription": "\(id.value)"])
         return .done
     }
 
@@ -58,6 +59,10 @@ struct SubscriptionHandlers: Sendable {
         }
         let app = try await apps.app(of: call)
         try await translating(.isIdempotent, await revoker.revokeAll(path, state, app: app.id))
+        // A path may name a user.
+        apps.log.note(
+            .subscriptionsRevoked, app: app.slug, by: call.caller,
+            ["by_path": "\(path != nil)", "state": "\(state?.rawValue ?? "any")"])
         return Answer(.accepted, JSONWriter.body { $0.member("revoking", true) })
     }
 
