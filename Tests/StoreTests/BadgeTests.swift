@@ -106,6 +106,39 @@ struct BadgeTests {
         }
     }
 
+    /// The calls that change a badge.
+    private enum Change: CaseIterable {
+        case set, setByToken, consume, consumeOnce, consumeByToken, consumeByTokenOnce
+
+        func happen(_ world: StoreWorld) async throws(StoreFault) {
+            let (registry, tokens) = (world.stores.registry, [(Provider.apns, StoreWorld.token(1))])
+            let claim = IdempotencyClaim(operation: "badges", key: "k", bodySHA256: [UInt8](repeating: 1, count: 32))
+            switch self {
+            case .set: _ = try await registry.setBadge(1, app: world.app, installation: "i1")
+            case .setByToken: _ = try await registry.setBadge(1, app: world.app, ofToken: tokens)
+            case .consume: _ = try await registry.consumeBadge(1, app: world.app, installation: "i1")
+            case .consumeOnce:
+                _ = try await registry.consumeBadge(1, app: world.app, installation: "i1", idempotency: claim) { _ in []
+                }
+            case .consumeByToken, .consumeByTokenOnce:
+                let claim = self == .consumeByTokenOnce ? claim : nil
+                _ = try await registry.consumeBadge(1, app: world.app, ofToken: tokens, idempotency: claim) { _ in [] }
+            }
+        }
+    }
+
+    @Test("fails a change soon if another transaction has locked it", arguments: Change.allCases)
+    private func locked(change: Change) async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let held = try await world.device("i1").id.value
+            try await world.holding("registration_pulse WHERE registration_id = \(held)") { () async throws in
+                let found = await fault { () async throws(StoreFault) in try await change.happen(world) }
+                #expect(found == .contended)
+            }
+        }
+    }
+
     @Test("cannot be set to a negative number")
     func negative() async throws {
         try await withStores { world in

@@ -94,11 +94,11 @@ extension IdempotencyClaim {
     /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous duplicate
     /// waits.
     func once(
-        app: AppID?, in pool: PostgresPool,
+        app: AppID?, in pool: PostgresPool, _ options: TransactionOptions = TransactionOptions(),
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
     ) async throws(PostgresError) -> IdempotentReply {
         let opening = opening(app)
-        return try await pool.transaction { transaction throws(PostgresError) in
+        return try await pool.transaction(options) { transaction throws(PostgresError) in
             let answers = try await transaction.run(opening)
             guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
             let answer = try await effect(transaction)
@@ -113,11 +113,13 @@ extension IdempotencyClaim {
 extension PostgresPool {
     /// Runs `effect` in one transaction: with a claim only once, without one each time.
     func once(
-        _ claim: IdempotencyClaim?, of app: AppID?,
+        _ claim: IdempotencyClaim?, of app: AppID?, _ options: TransactionOptions = TransactionOptions(),
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
     ) async throws(PostgresError) -> IdempotentReply {
-        if let claim { return try await claim.once(app: app, in: self, effect) }
+        if let claim { return try await claim.once(app: app, in: self, options, effect) }
         return .done(
-            answer: try await transaction { transaction throws(PostgresError) in try await effect(transaction) })
+            answer: try await transaction(options) { transaction throws(PostgresError) in
+                try await effect(transaction)
+            })
     }
 }

@@ -44,7 +44,7 @@ extension RegistryStore {
         precondition(count >= 0)
         let query = Self.consume(count, app, installation, kind)
         return try await translating { () throws(PostgresError) in
-            try await idempotency.once(app: app, in: pool) { transaction throws(PostgresError) in
+            try await idempotency.once(app: app, in: pool, Self.bounded) { transaction throws(PostgresError) in
                 answer(try Self.badge(in: try await transaction.run([query])[0]))
             }
         }
@@ -109,7 +109,7 @@ extension RegistryStore {
         precondition(count >= 0)
         let queries = Self.byToken(BadgeSQL.consumeByToken, app, readings) { $0.int32("count", count) }
         return try await translating { () throws(PostgresError) in
-            try await pool.once(idempotency, of: app) { transaction throws(PostgresError) in
+            try await pool.once(idempotency, of: app, Self.bounded) { transaction throws(PostgresError) in
                 answer(try await transaction.run(queries)[1].first(NamedBadge.init))
             }
         }
