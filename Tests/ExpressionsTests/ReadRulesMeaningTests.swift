@@ -220,7 +220,7 @@ struct ReadRulesTreeTests {
         #expect(other.mayRead(rules, ["open", "x"]) == true)
     }
 
-    @Test("say whether the answer may depend on the user or on data")
+    @Test("say whether the answer may depend on the user, and whether it may change by data or time")
     func dependencies() throws {
         let rules = try ReadRulesFixture.rules(
             #"""
@@ -229,16 +229,16 @@ struct ReadRulesTreeTests {
              "open": {".read": true, "user": {".read": "auth.sub == data.owner"}}, "shut": {".read": false},
              "$key": {".read": "$key == 'x'"}}
             """#)
-        for (path, namesAuth, needsData) in [
+        for (path, namesAuth, mayChange) in [
             ([], false, false), (["user"], true, false), (["user", "below"], true, false), (["index"], true, true),
-            (["data"], false, true), (["data", "open"], false, false), (["time"], false, false),
+            (["data"], false, true), (["data", "open"], false, false), (["time"], false, true),
             (["open"], false, false), (["open", "user"], false, false), (["shut"], false, false),
             (["other"], false, false),
         ] {
             #expect(rules.namesAuth(at: path) == namesAuth, "\(path)")
-            #expect(rules.needsData(at: path) == needsData, "\(path)")
+            #expect(rules.mayChange(at: path) == mayChange, "\(path)")
         }
-        #expect(!ReadRules.none.namesAuth(at: ["a"]) && !ReadRules.none.needsData(at: ["a"]))
+        #expect(!ReadRules.none.namesAuth(at: ["a"]) && !ReadRules.none.mayChange(at: ["a"]))
     }
 
     @Test("list the claims that they name, once each, unless a name is computed")

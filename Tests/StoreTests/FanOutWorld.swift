@@ -27,13 +27,20 @@ struct FanOutWorld {
         /// Longer than any watch waits for its next turn.
         private static let wait: Duration = .seconds(10)
 
-        func next() -> WallInstant {
+        var now: WallInstant { last.withLock { $0 } }
+
+        func next(after wait: Duration = wait) -> WallInstant {
             last.withLock { last in
-                last = last + Self.wait
+                last = last + wait
                 return last
             }
         }
     }
+
+    var now: WallInstant { clock.now }
+    /// Longer than the clock goes on in any step of a test, and shorter than a push lives.
+    static let longestWait: Duration = .seconds(3_600)
+    func waitLongest() { _ = clock.next(after: Self.longestWait) }
 
     func put(_ path: String, _ json: String) async throws {
         try await write(TreeWrite.put(JSONReader.read(Array(json.utf8)), at: NodePath(stored: path)))

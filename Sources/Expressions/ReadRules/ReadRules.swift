@@ -48,10 +48,10 @@ package struct ReadRules: Sendable {
         return rules.contains(where: \.namesAuth) && !rules.contains(where: \.isAlwaysTrue)
     }
 
-    /// Whether the answer may depend on the tree's data.
-    package func needsData(at path: [String]) -> Bool {
+    /// Whether the answer may change while the rules stay, because it depends on the tree's data or on the time.
+    package func mayChange(at path: [String]) -> Bool {
         let rules = rules(onTheWayTo: path)
-        return rules.contains { !$0.lookups.isEmpty } && !rules.contains(where: \.isAlwaysTrue)
+        return rules.contains { !$0.lookups.isEmpty || $0.namesNow } && !rules.contains(where: \.isAlwaysTrue)
     }
 
     /// The paths whose values `mayRead` may ask for: different ones, at most `ReadRuleLimits.lookupsMax`.

@@ -62,9 +62,10 @@ struct ReadRule: Equatable, Sendable {
     /// The different look-ups of the expression, in the order of their appearance.
     let lookups: [RuleLookup]
     let namesAuth: Bool
+    let namesNow: Bool
 
     static func always(_ claim: Bool) -> ReadRule {
-        ReadRule(expression: .literal(.bool(claim)), lookups: [], namesAuth: false)
+        ReadRule(expression: .literal(.bool(claim)), lookups: [], namesAuth: false, namesNow: false)
     }
 
     /// Whether it holds for everybody, whatever the data.

@@ -36,6 +36,7 @@ struct RuleParser {
     private var way: RuleWay
     private var lookups: [RuleLookup] = []
     private var namesAuth = false
+    private var namesNow = false
     /// The names behind `auth`, as often as they appear. The reader unites those of all rules.
     private var claims: [RuleName] = []
 
@@ -48,7 +49,8 @@ struct RuleParser {
         let expression = try parser.parseAny()
         guard parser.token.kind == .end else { throw parser.unexpected(.operator, .end) }
         way = parser.way
-        let rule = ReadRule(expression: expression, lookups: parser.lookups, namesAuth: parser.namesAuth)
+        let rule = ReadRule(
+            expression: expression, lookups: parser.lookups, namesAuth: parser.namesAuth, namesNow: parser.namesNow)
         return (rule, parser.claims)
     }
 
@@ -137,7 +139,9 @@ extension RuleParser {
         case "true": return .literal(.bool(true))
         case "false": return .literal(.bool(false))
         case "null": return .literal(.null)
-        case "now": return .member(.now, try takeNames())
+        case "now":
+            namesNow = true
+            return .member(.now, try takeNames())
         case "auth":
             if token.kind == .symbol("."), case .identifier(let name) = tokens[place + 1].kind,
                 Self.membersOfFirebase.contains(name)

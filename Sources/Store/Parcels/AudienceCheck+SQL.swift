@@ -35,17 +35,25 @@ enum AudienceCheckSQL {
         """
     }
 
-    /// The members that fit: their subscription has not ended since this message was cut, and has been told nothing
+    /// The members that fit, with their subscription: it has not ended since this message was cut, and has been told nothing
     /// later. A new subscription to the same path knows nothing of the message.
     static let subscribers = MemberStatement("audience_check_subscribers", key: "s.registration_id") {
         """
-        SELECT s.registration_id FROM subscriptions s
+        SELECT s.registration_id, s.id FROM subscriptions s
         CROSS JOIN LATERAL (
             SELECT message_id FROM subscription_progress WHERE subscription_id = s.id LIMIT 1
         ) AS p
         WHERE s.watch_id = :watch AND \($0) AND p.message_id = :message
         """
     }
+
+    /// Watched paths, with the revisions of their apps' read rules.
+    static let watches = Statement(
+        "audience_check_watches",
+        """
+        SELECT w.id, w.app_id, w.path, nr.revision
+        FROM watches w LEFT JOIN node_rules nr ON nr.app_id = w.app_id WHERE w.id = ANY (:watches)
+        """)
 
     /// The members that subscribe to the watch again.
     static let revoked = MemberStatement("audience_check_revoked", key: "r.id") {

@@ -11,6 +11,8 @@ import QueueRules
 /// device was in quiet hours, its provider was down. Meanwhile the device may have got another owner, who must not see
 /// it. The check runs under `PlannerSQL.inKeyOrder`, before the lease increments any badge.
 struct AudienceCheck: Sendable {
+    let subscribers: SubscriberCheck
+
     /// The conditions of one message.
     private struct Conditions {
         let audience: Audience
@@ -26,8 +28,9 @@ struct AudienceCheck: Sendable {
     /// The rows that a check reads.
     private enum Reply {
         case misfits
-        /// All members but these are misfits. Deleted ones among them end as deleted, and retired ones as retired.
-        case fitting
+        /// All members but these subscriptions' are misfits. Deleted ones among them end as deleted, and retired ones
+        /// as retired.
+        case subscribers(WatchID)
         /// The members with their users, who must be among these.
         case users(Set<[UInt8]>)
     }
@@ -44,13 +47,13 @@ struct AudienceCheck: Sendable {
     private static let damaged = PostgresError.unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
 
     /// Returns for each parcel whom its message's audience no longer includes.
-    static func excluded(
+    func excluded(
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Exclusions] {
         var excluded = [Exclusions](repeating: Exclusions(), count: parcels.count)
         let places = parcels.indices.filter { parcels[$0].row.hasConditions }
         guard !places.isEmpty else { return excluded }
-        let conditions = try await conditions(of: places.map { parcels[$0].row.message }, in: transaction)
+        let conditions = try await Self.conditions(of: places.map { parcels[$0].row.message }, in: transaction)
         var checks: [(place: Int, reply: Reply, query: Query)] = []
         for place in places {
             // A message without content can't be sent at all.
@@ -59,21 +62,24 @@ struct AudienceCheck: Sendable {
             switch conditions.audience.selection {
             case .users(let names):
                 checks.append((place, .users(Set(names.map { Array($0.utf8) })), AudienceCheckSQL.users.query(keys)))
-            case .tags(let expression): checks.append((place, .misfits, query(keys, expression)))
-            case .filter(let text): checks.append((place, .misfits, try query(keys, text, conditions.sentFrom)))
+            case .tags(let expression): checks.append((place, .misfits, Self.query(keys, expression)))
+            case .filter(let text): checks.append((place, .misfits, try Self.query(keys, text, conditions.sentFrom)))
             case .subscribers(let watch):
-                checks.append((place, .fitting, query(keys, watch, parcels[place].row.message)))
-            case .revoked(let watch): checks.append((place, .misfits, query(keys, watch)))
+                checks.append((place, .subscribers(watch), Self.query(keys, watch, parcels[place].row.message)))
+            case .revoked(let watch): checks.append((place, .misfits, Self.query(keys, watch)))
             case .all, .installations, .tokens, .stale: continue
             }
         }
         let answers = try await transaction.run(checks.map(\.query))
+        var subscribers: [(place: Int, found: SubscriberCheck.Subscribers)] = []
         for ((place, reply, _), rows) in zip(checks, answers) {
             switch reply {
             case .misfits: for id in try rows.map(Int64.init) { excluded[place].changes[id] = .condition }
-            case .fitting:
-                let fitting = Set(try rows.map(Int64.init))
-                for id in parcels[place].ids where !fitting.contains(id) { excluded[place].changes[id] = .condition }
+            case .subscribers(let watch):
+                let members = try rows.map { row throws(PostgresError) in
+                    (registration: try row.int64(), subscription: try row.int64())
+                }
+                subscribers.append((place, .init(watch: watch, members: members)))
             case .users(let named):
                 excluded[place].users = named
                 let members = try rows.map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
@@ -82,6 +88,10 @@ struct AudienceCheck: Sendable {
                     excluded[place].changes[id] = .user
                 }
             }
+        }
+        let readers = try await self.subscribers.readers(of: subscribers.map(\.found), in: transaction)
+        for (place, readers) in zip(subscribers.map(\.place), readers) {
+            for id in parcels[place].ids where !readers.contains(id) { excluded[place].changes[id] = .condition }
         }
         return excluded
     }

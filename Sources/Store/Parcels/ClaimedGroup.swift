@@ -93,8 +93,10 @@ struct ClaimedGroup: Sendable {
     }
 
     /// Finds the members that the messages' audiences no longer include.
-    mutating func check(in transaction: PostgresTransaction) async throws(PostgresError) {
-        let excluded = try await AudienceCheck.excluded(from: parcels, in: transaction)
+    mutating func check(
+        _ subscribers: SubscriberCheck, in transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        let excluded = try await AudienceCheck(subscribers: subscribers).excluded(from: parcels, in: transaction)
         for place in parcels.indices {
             (parcels[place].excluded, parcels[place].users) = (excluded[place].changes, excluded[place].users)
         }

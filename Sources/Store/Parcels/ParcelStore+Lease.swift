@@ -2,6 +2,7 @@ import Basis
 import Model
 import Postgres
 import QueueRules
+import Reactor
 
 extension ParcelStore {
     /// Leases the route's next parcels, in their order.
@@ -66,6 +67,7 @@ extension ParcelStore {
         noting atWork: ClaimedRows<ParcelID>
     ) async throws(GroupFault) -> LeasedGroup {
         let pool = pool
+        let subscribers = SubscriberCheck(cache: rules, now: now ?? Clocks.wallNow())
         return try await translatingGroup { () throws(PostgresError) in
             // 40P01: another lease or a registration locked the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
@@ -84,7 +86,7 @@ extension ParcelStore {
                     {
                         wait = try next.wait
                     }
-                    try await group.check(in: transaction)
+                    try await group.check(subscribers, in: transaction)
                     try await group.judge(in: transaction)
                     try await group.readPlans(in: transaction)
                     let (writes, readings) = (group.writes, group.readings)

@@ -18,11 +18,14 @@ package struct ReadyRoutePage: Equatable, Sendable {
 package struct ParcelStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
+    let rules: RuleCache
 
     /// The most leases that one call rescues.
     static let rescuedMax: Int64 = 1_000
 
-    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
+    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleCache) {
+        (self.pool, self.notifier, self.rules) = (pool, notifier, rules)
+    }
 
     /// Returns the routes that have a due parcel in a known content format, by rising id, once for every service that
     /// has one. The next call takes the last route that was looked at.

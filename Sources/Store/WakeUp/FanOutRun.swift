@@ -181,20 +181,9 @@ struct FanOutRun: Sendable {
 
     /// The read rules of the apps of this turn.
     private func rules(in transaction: PostgresTransaction) async throws(PostgresError) -> [Int64: ReadRules] {
-        var rules: [Int64: ReadRules] = [:]
-        var missing: Set<Int64> = []
-        for snapshot in turns.compactMap(\.snapshot) {
-            guard let revision = snapshot.rulesRevision else { continue }
-            rules[snapshot.app.value] = cache.rules(snapshot.app.value, revision: revision)
-            if rules[snapshot.app.value] == nil { missing.insert(snapshot.app.value) }
-        }
-        if missing.isEmpty { return rules }
-        let read = try await transaction.run(Query(FanOutSQL.rules) { $0.int64Array("apps", missing.sorted()) })
-        let sources = try read.map { row throws(PostgresError) in
-            (app: try row.int64(), source: try row.text(), revision: try row.int64())
-        }
-        for (app, source, revision) in sources { rules[app] = cache.parse(source, app, revision: revision) }
-        return rules
+        var revisions: [Int64: Int64] = [:]  // lookup only
+        for snapshot in turns.compactMap(\.snapshot) { revisions[snapshot.app.value] = snapshot.rulesRevision }
+        return try await cache.rules(revisions, in: transaction)
     }
 
     /// The subscriptions whose users may read the path now.
@@ -202,20 +191,8 @@ struct FanOutRun: Sendable {
         _ candidates: [SubscriptionStatus], _ snapshot: WatchSnapshot, _ check: RuleCheck,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [SubscriptionStatus] {
-        if candidates.isEmpty { return [] }
-        let path = snapshot.address.path
-        guard check.rules.namesAuth(at: path.keys) else {
-            let mayRead = try await check.mayRead([.init(path: path, claims: nil)], in: transaction)
-            return mayRead[0] ? candidates : []
-        }
-        let query = Query(FanOutSQL.claims) { $0.int64Array("subscriptions", candidates.map(\.id)) }
-        var claims: [Int64: [UInt8]] = [:]  // lookup only
-        let rows = try await transaction.run(query).map { row throws(PostgresError) in
-            (id: try row.int64(), claims: try row.optional { row throws(PostgresError) in try row.json() })
-        }
-        for row in rows { claims[row.id] = row.claims }
         let mayRead = try await check.mayRead(
-            candidates.map { .init(path: path, claims: claims[$0.id]) }, in: transaction)
+            snapshot.address.path, subscriptions: candidates.map(\.id), in: transaction)
         return zip(candidates, mayRead).filter(\.1).map(\.0)
     }
 

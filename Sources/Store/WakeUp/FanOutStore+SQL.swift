@@ -145,13 +145,6 @@ enum FanOutSQL {
         """
     }
 
-    static let rules = Statement(
-        "fan_out_rules", "SELECT app_id, source, revision FROM node_rules WHERE app_id = ANY (:apps)")
-
-    /// The claims of the users who made subscriptions.
-    static let claims = Statement(
-        "fan_out_claims", "SELECT id, claims FROM subscriptions WHERE id = ANY (:subscriptions)")
-
     static let lock = Statement(
         "fan_out_lock", "SELECT id FROM subscriptions WHERE id = ANY (:subscriptions) ORDER BY id FOR UPDATE")
 

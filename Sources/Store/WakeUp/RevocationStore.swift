@@ -163,7 +163,7 @@ private struct RevocationRun: Sendable {
         found = try await transaction.run(self.next(of: job)).map(Subscription.init)
         if let state = job.state { kept = Set(found.filter { $0.state.column != state }.map(\.id)) }
         guard job.kind == .caused, job.reason == .permissionDenied, let first = found.first else { return true }
-        let read = try await transaction.run(Query(FanOutSQL.rules) { $0.int64Array("apps", [job.app]) })
+        let read = try await transaction.run(Query(RuleSQL.rules) { $0.int64Array("apps", [job.app]) })
         let source = try read.first { row throws(PostgresError) in
             row.skip()
             return (source: try row.text(), revision: try row.int64())

@@ -30,6 +30,23 @@ final class RuleCache: Sendable {
         }
         return rules
     }
+
+    /// Returns the rules of apps, by app. Reads those that are not known.
+    /// - Parameter revisions: the revision of each app's rules.
+    func rules(
+        _ revisions: [Int64: Int64], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [Int64: ReadRules] {
+        var rules: [Int64: ReadRules] = [:]  // lookup only
+        for app in revisions.keys.sorted() { rules[app] = self.rules(app, revision: revisions[app] ?? 0) }
+        let missing = revisions.keys.filter { rules[$0] == nil }.sorted()
+        if missing.isEmpty { return rules }
+        let read = try await transaction.run(Query(RuleSQL.rules) { $0.int64Array("apps", missing) })
+        let sources = try read.map { row throws(PostgresError) in
+            (app: try row.int64(), source: try row.text(), revision: try row.int64())
+        }
+        for (app, source, revision) in sources { rules[app] = parse(source, app, revision: revision) }
+        return rules
+    }
 }
 
 /// Asks an app's read rules about several subscriptions at once.
@@ -42,6 +59,24 @@ struct RuleCheck: Sendable {
         let path: NodePath
         /// The claims of the user who subscribed, as JSON; nil: there was none.
         let claims: [UInt8]?
+    }
+
+    /// Returns for each subscription to a path whether its user may read it.
+    func mayRead(
+        _ path: NodePath, subscriptions: [Int64], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [Bool] {
+        if subscriptions.isEmpty { return [] }
+        guard rules.namesAuth(at: path.keys) else {
+            let mayRead = try await mayRead([Subject(path: path, claims: nil)], in: transaction)
+            return subscriptions.map { _ in mayRead[0] }
+        }
+        let query = Query(RuleSQL.claims) { $0.int64Array("subscriptions", subscriptions) }
+        var claims: [Int64: [UInt8]] = [:]  // lookup only
+        let rows = try await transaction.run(query).map { row throws(PostgresError) in
+            (id: try row.int64(), claims: try row.optional { row throws(PostgresError) in try row.json() })
+        }
+        for row in rows { claims[row.id] = row.claims }
+        return try await mayRead(subscriptions.map { Subject(path: path, claims: claims[$0]) }, in: transaction)
     }
 
     /// The most subjects whose data is read at once. Each may look up several paths.
@@ -83,6 +118,15 @@ struct RuleCheck: Sendable {
             }
         }
     }
+}
+
+enum RuleSQL {
+    static let rules = Statement(
+        "rule_sources", "SELECT app_id, source, revision FROM node_rules WHERE app_id = ANY (:apps)")
+
+    /// The claims of the users who made subscriptions.
+    static let claims = Statement(
+        "rule_claims", "SELECT id, claims FROM subscriptions WHERE id = ANY (:subscriptions)")
 }
 
 extension Query {
