@@ -24,8 +24,8 @@ extension PrivateServerError: CustomStringConvertible {
             "PostgreSQL 15 or newer was not found: install it (Debian: apt install postgresql), or give the URL of a "
                 + "database in CARILLON_DATABASE_URL"
         case .versionMissing(let version):
-            "the data folder was made by PostgreSQL \(version): install that version "
-                + "(Debian: apt install postgresql-\(version))"
+            "the data folder was made by PostgreSQL \(version), which is not installed: install that version beside "
+                + "yours, or bring the data over (docs/operations/upgrade-postgresql.md)"
         case .accountMissing:
             "PostgreSQL does not run as root: create a user named postgres, and install setpriv (package util-linux)"
         case .folderUnusable(let path, let reason): "\(path): \(reason)"

@@ -233,6 +233,9 @@ class Gateway(Program):
         }
         super().__init__(
             [PROGRAM, "serve"], self.home, {"CARILLON_" + name: value for name, value in all_settings.items()})
+        self.open()
+
+    def open(self):
         self.url = self.line("carillon is ready on ").split(" ")[-1]
         self.api = Caller(self.url, key=self.KEY)
 
