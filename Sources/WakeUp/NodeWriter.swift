@@ -25,10 +25,11 @@ package struct NodeWriter: Sendable {
     private let count = Count()
     private let committer: GroupCommitter<Operation, Result<NodeStore.WriteReply, StoreFault>>
     private let store: NodeStore
+    private let steps: (any StepListener)?
 
     /// - Parameter raised: called after a commit that raised watches.
     package init(store: NodeStore, steps: (any StepListener)?, raised: @escaping @Sendable () -> Void) {
-        self.store = store
+        (self.store, self.steps) = (store, steps)
         committer = GroupCommitter(
             settings: GroupCommitSettings(batchMax: Self.groupMax, appCommitsMax: 1), refusal: .failure(.unavailable),
             // Writes have nothing in common that the transaction could not put in order.
@@ -60,6 +61,7 @@ package struct NodeWriter: Sendable {
             guard reply == .written else { return reply }
         }
         try await store.beginRemoval(of: write.removals, app: app)
+        steps?.reached(.removalCommitted)
         return .removing
     }
 

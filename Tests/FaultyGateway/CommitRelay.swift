@@ -153,6 +153,8 @@ private final class TransactionWatch {
         if did("plan_cut") { return .sliceWritten }
         if did("node_raise") { return .nodeWritten }
         if didAny("fan_out_progress") { return .fanOutWritten }
+        if did("removal_begin") { return .removalWritten }
+        if did("removal_go_on") { return .portionCommitted }
         if didAny("message_accept") { return .messageWritten }
         return nil
     }

@@ -69,7 +69,7 @@ struct KillWorld {
         case .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted, .settleWritten: true
         case .sliceWritten, .sliceCommitted, .leaseWritten, .leaseCommitted, .settleCommitted, .scheduleWritten,
             .scheduleCommitted, .stopWritten, .stopCommitted, .nodeWritten, .nodeCommitted, .fanOutWritten,
-            .fanOutCommitted:
+            .fanOutCommitted, .removalWritten, .removalCommitted, .portionCommitted:
             false
         }
     }

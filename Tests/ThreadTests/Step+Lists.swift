@@ -4,7 +4,7 @@ import Model
 extension Step {
     /// The kinds of work that pass a step.
     enum Work: Sendable {
-        case everyMessage, broadcast, directMessage, control, wakeUp
+        case everyMessage, broadcast, directMessage, control, wakeUp, removal
     }
 
     /// Scheduled messages and control requests pass the steps of `control` beside those of broadcasts.
@@ -18,6 +18,7 @@ extension Step {
         case .cutWritten, .cutCommitted: .directMessage
         case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: .control
         case .nodeWritten, .nodeCommitted, .fanOutWritten, .fanOutCommitted: .wakeUp
+        case .removalWritten, .removalCommitted, .portionCommitted: .removal
         }
     }
 

@@ -51,6 +51,12 @@ package enum Step: Int, Sendable, CaseIterable {
     case fanOutWritten = 23
     /// These are committed; nothing was sent.
     case fanOutCommitted = 24
+    /// The removal of a large node in portions is noted, not committed.
+    case removalWritten = 25
+    /// It is committed; no client has an answer, and nothing was removed. Each portion passes `nodeWritten`.
+    case removalCommitted = 26
+    /// A portion is committed; that the next one may follow is written, not committed.
+    case portionCommitted = 27
 }
 
 /// A listener that every step is reported to. Called on any thread.
