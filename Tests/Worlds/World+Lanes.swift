@@ -59,6 +59,7 @@ extension SimulatedWorld {
 
     /// Collects the outcome. The Dispatcher receives it with the next batch of answers.
     mutating func report(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
+        if outcome == .unsent(.withdrawn) { incidents.withdrawn += 1 }
         processes[index].collect(outcome, for: position, of: name)
         flushSoon(index)
     }

@@ -63,6 +63,7 @@ package struct WorldCensus: Equatable, Sendable {
         case tooLate = "devices whose local time had passed"
         case tooShortForQuietHours = "pushes that expired in quiet hours"
         case endedUnsent = "parcels that ended unsent"
+        case withdrawn = "pushes that were taken back before they left"
         case wakeUps = "wake-ups"
         case merged = "wake-ups of several changes"
         case slices = "fan-outs that left subscriptions for the next slice"
@@ -99,6 +100,7 @@ package struct WorldCensus: Equatable, Sendable {
         count(.rated, world.incidents.rated)
         count(.quanta, world.incidents.quanta)
         count(.endedUnsent, world.incidents.endedUnsent)
+        count(.withdrawn, world.incidents.withdrawn)
         count(.wakeUps, world.wakeUps.told)
         count(.merged, world.wakeUps.merged)
         count(.slices, world.wakeUps.slices)

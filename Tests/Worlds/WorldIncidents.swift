@@ -35,6 +35,8 @@ package struct WorldIncidents: Sendable {
     package var quanta = 0
     /// Parcels that were settled without a lease.
     package var endedUnsent = 0
+    /// Pushes whose lease or message ended while they waited for a stream.
+    package var withdrawn = 0
     /// The number of times that each checker had something to judge, by its raw value.
     package private(set) var judged = [Int](repeating: 0, count: WorldChecker.allCases.count)
     /// Counts by the census's names.
