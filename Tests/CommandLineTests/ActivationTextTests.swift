@@ -47,7 +47,7 @@ struct ActivationTextTests {
         #expect(lines.count == 2 && lines.allSatisfy { $0.hasPrefix("To go back to key OLDKEY1234 ") })
     }
 
-    @Test("name the other environment's credential if the new one was submitted for one environment only")
+    @Test("name the other environment's credential if the new one is for one environment")
     func single() {
         let new = Self.credential("9", "9", "production", "active", key: "NEWKEY1234")
         let after = Self.list("retired", "active", "staged", "staged").prefix(2) + [new]
@@ -55,7 +55,7 @@ struct ActivationTextTests {
         #expect(text.lines(activated: ["9"]).last == "APNs sandbox still uses key OLDKEY1234 (credential 4).")
     }
 
-    @Test("are none for a first credential, and for the same key in both environments")
+    @Test("appear neither for a first credential nor for the same key in both environments")
     func quiet() {
         let first = [Self.credential("3", "3", "production", "active", key: "OLDKEY1234")]
         #expect(ActivationText(before: [], after: first, app: "garden").lines(activated: ["3"]).isEmpty)

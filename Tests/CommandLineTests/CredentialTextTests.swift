@@ -45,7 +45,7 @@ struct CredentialTextTests {
         #expect(Self.row(key).hasSuffix("InvalidProviderToken since 2026-12-31T12:00:00Z"))
     }
 
-    @Test("are named in sentences by place, kind, key and id")
+    @Test("appear in sentences by place, kind, key and id")
     func titles() {
         #expect(CredentialText.place(provider: "apns", environment: "sandbox") == "APNs sandbox")
         #expect(CredentialText.place(provider: "fcm", environment: "production") == "FCM")

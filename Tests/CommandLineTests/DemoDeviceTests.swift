@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The demonstration's phones")
 struct DemoDeviceTests {
-    @Test("are counted by provider, each in one place")
+    @Test("count by provider, each in one place")
     func counted() {
         #expect(
             DemoDevice.sentence(upTo: 1_000)

@@ -50,7 +50,7 @@ struct TestMessageTests {
             ])
     }
 
-    @Test("is the whole message if no language is asked for")
+    @Test("sends the whole message if no language is asked for")
     func whole() throws {
         let test = try #require(try tests().first)
         #expect(test.content["notification"] == Self.message.object?["notification"] && test.remark == nil)

@@ -131,7 +131,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "is refused with the byte and what stands there",
+        "fails to parse with an error that names the byte and what stands there",
         arguments: [
             ("{\"a\": 1,}", "Invalid JSON at byte 8: unexpected }."),
             ("{'a': 1}", "Invalid JSON at byte 1: unexpected '."),
