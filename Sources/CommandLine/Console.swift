@@ -56,6 +56,9 @@ package enum Console {
     /// The rows of the terminal on standard output; nil: it is no terminal, or reports no size.
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
 
+    /// The columns of the terminal on standard output; nil: it is no terminal, or reports no size.
+    static var columns: Int? { TerminalSize.columns(of: FileHandle.standardOutput.fileDescriptor) }
+
     /// Draws a line of progress over the previous one; an empty line removes it.
     fileprivate static func draw(_ line: String) { writeBeside("\r\u{1b}[2K" + line) }
 }
@@ -110,21 +113,43 @@ package struct TextTable {
 
     package var isEmpty: Bool { rows.count == 1 }
 
-    package var lines: [String] {
-        let widths = (0..<rows[0].count).map { column in rows.map { TerminalText.columns($0[column]) }.max() ?? 0 }
+    package var lines: [String] { lines(fitting: nil) }
+
+    /// Returns the lines with their widest cells cut off where the window is too narrow. The first column stays whole:
+    /// other commands take its cells.
+    ///
+    /// - Parameter columnsMax: the width of the window; nil: any.
+    package func lines(fitting columnsMax: Int?) -> [String] {
+        let widths = widths(fitting: columnsMax ?? .max)
         return rows.map { row in
             var line = ""
             for (column, cell) in row.enumerated() {
-                line += cell
+                let shown = TerminalText.cut(cell, columns: widths[column])
+                line += shown
                 guard column < row.count - 1 else { continue }
-                line += String(repeating: " ", count: widths[column] - TerminalText.columns(cell) + 2)
+                line += String(repeating: " ", count: widths[column] - TerminalText.columns(shown) + Self.gap)
             }
             return line
         }
     }
 
+    private static let gap = 2
+    /// A shorter cell tells nothing.
+    private static let cutWidthMin = 8
+
+    private func widths(fitting columnsMax: Int) -> [Int] {
+        var widths = (0..<rows[0].count).map { column in rows.map { TerminalText.columns($0[column]) }.max() ?? 0 }
+        let gaps = Self.gap * (widths.count - 1)
+        while widths.reduce(gaps, +) > columnsMax {
+            let widest = widths.indices.dropFirst().max { widths[$0] < widths[$1] }
+            guard let widest, widths[widest] > Self.cutWidthMin else { break }
+            widths[widest] -= 1
+        }
+        return widths
+    }
+
     package func write() {
-        for line in lines { Console.write(line) }
+        for line in lines(fitting: Console.columns) { Console.write(line) }
     }
 
     /// Writes a table of items, or a remark if there are none.

@@ -11,7 +11,7 @@ extension MessagesCommand {
         @OptionGroup var one: One
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            account(try await client.send("POST", try one.path("pause"), as: .message))
+            account(try await client.send("POST", try await one.path(client, "pause"), as: .message))
         }
     }
 
@@ -21,7 +21,7 @@ extension MessagesCommand {
         @OptionGroup var one: One
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            account(try await client.send("POST", try one.path("resume"), as: .message))
+            account(try await client.send("POST", try await one.path(client, "resume"), as: .message))
         }
     }
 
@@ -37,7 +37,7 @@ extension MessagesCommand {
                 "carillon messages cancel \(exampleID) --app garden --yes",
             ], aliases: ["stop"])
         @OptionGroup var app: AppOptions
-        @Argument(help: "The message's id, as send and messages list show it.") var id: String?
+        @Argument(help: "The message's id, or its beginning, as send and messages list show it.") var id: String?
         @Flag(help: "Takes the newest broadcast that has not ended.") var last = false
         @Flag(help: "Skips the confirmation.") var yes = false
 
@@ -47,7 +47,10 @@ extension MessagesCommand {
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let messages = try app.path("messages")
-            let target = if let id { id } else { try await client.newestUnfinished(messages) }
+            let target =
+                if let id { try await client.messageID(id, in: messages) } else {
+                    try await client.newestUnfinished(messages)
+                }
             let path = try app.path("messages", target)
             if last || !yes {
                 let message = try await client.get(path, as: .message)
@@ -77,7 +80,8 @@ extension MessagesCommand {
 
         func ask(_ client: GatewayClient) async throws -> Output {
             let rate = perSecond.map { JSONValue.number(.whole(Int64($0))) } ?? .null
-            return account(try await client.send("PATCH", try one.path(), ["rate_per_second": rate], as: .message))
+            let path = try await one.path(client)
+            return account(try await client.send("PATCH", path, ["rate_per_second": rate], as: .message))
         }
     }
 }

@@ -60,7 +60,7 @@ extension MessagesCommand {
                 throw CommandFault(.usage, "nothing to edit is given: a text, --name, --at or an audience")
             }
             let asksFirst = !yes && (change.audience != nil || change.hour == .now)
-            let edited = try await client.edit(try one.path(), change) { message throws(CommandFault) in
+            let edited = try await client.edit(try await one.path(client), change) { message throws(CommandFault) in
                 guard asksFirst, AudienceDescription(of: message).isDescribed else { return }
                 let slug = try app.slug()
                 let count = (try? await client.count(message, app: slug)).map { AudienceCount($0) }
@@ -89,7 +89,7 @@ extension MessagesCommand {
         func ask(_ client: GatewayClient) async throws -> Output {
             let change = try options.change()
             var copy = try await client.send(
-                "POST", try one.path("duplicate"), idempotencyKey: UUID().uuidString, as: .message)
+                "POST", try await one.path(client, "duplicate"), idempotencyKey: UUID().uuidString, as: .message)
             let (id, app) = (copy.shown("id"), try app.slug())
             if !change.isEmpty {
                 do throws(CommandFault) {

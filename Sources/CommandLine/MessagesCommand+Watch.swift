@@ -20,9 +20,10 @@ extension MessagesCommand {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let client = try one.app.gateway.client()
                 let app = try one.app.slug()
-                let follower = MessageFollower(client: client, path: try one.path())
+                let id = try await one.wholeID(client)
+                let follower = MessageFollower(client: client, path: try one.app.path("messages", id))
                 let interruption = Interruption()
-                interruption.willLeave([one.id], app: app)
+                interruption.willLeave([id], app: app)
                 let trap = await interruption.trap()
                 defer { trap.cancel() }
                 var view = ProgressView(app: app, isJSON: one.app.gateway.json)

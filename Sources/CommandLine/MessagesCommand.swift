@@ -37,7 +37,7 @@ package struct MessagesCommand: AsyncParsableCommand {
             let scheduled =
                 isWhole ? try await client.list(path, [("state", "scheduled")], of: .message, limit: limit).items : []
             return Output(page.json) {
-                let list = MessageList(page.items, scheduled: scheduled)
+                let list = MessageList(page.items, scheduled: scheduled, columns: Console.columns)
                 for line in list.lines { Console.write(line) }
                 if list.lines.isEmpty { Console.remark("No messages.") }
                 page.remarkNext()
@@ -47,9 +47,15 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
-        @Argument(help: "The message's id, as send and messages list show it.") var id: String
+        @Argument(help: "The message's id, or its beginning, as send and messages list show it.") var id: String
 
-        func path(_ segments: String...) throws(CommandFault) -> String { try app.path(["messages", id] + segments) }
+        func wholeID(_ client: GatewayClient) async throws(CommandFault) -> String {
+            try await client.messageID(id, in: try app.path("messages"))
+        }
+
+        func path(_ client: GatewayClient, _ segments: String...) async throws(CommandFault) -> String {
+            try app.path(["messages", try await wholeID(client)] + segments)
+        }
     }
 
     struct Show: MessageCommand {
@@ -59,7 +65,7 @@ package struct MessagesCommand: AsyncParsableCommand {
         @OptionGroup var one: One
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            account(try await client.get(try one.path(), as: .message))
+            account(try await client.get(try await one.path(client), as: .message))
         }
     }
 
@@ -77,13 +83,14 @@ package struct MessagesCommand: AsyncParsableCommand {
         @Option(help: .value("next", "Continues an earlier list.")) var cursor: String?
 
         func ask(_ client: GatewayClient) async throws -> Output {
+            let message = try await one.path(client)
             let failures = try await client.list(
-                try one.path("failures"), [("state", state), ("reason", reason)], of: .failure, from: cursor,
+                message + "/failures", [("state", state), ("reason", reason)], of: .failure, from: cursor,
                 limit: limit)
             let isFiltered = state != nil || reason != nil
             var text = isFiltered ? "No push matches." : "No failures: every push that has ended was accepted."
             if failures.items.isEmpty, cursor == nil {
-                let failed = try await client.get(try one.path(), as: .message).failed
+                let failed = try await client.get(message, as: .message).failed
                 if failed > 0, !isFiltered {
                     text = "\(failed) pushes were not accepted, but their history is no longer stored."
                 }
@@ -105,7 +112,8 @@ package struct MessagesCommand: AsyncParsableCommand {
         @Argument(help: "The installation.") var installation: String
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            let history = try await client.get(try one.path("devices", installation), as: .push)
+            let path = try await one.path(client, "devices", installation)
+            let history = try await client.get(path, as: .push)
             return Output(history) {
                 for line in PushText(history).lines { Console.write(line) }
             }

@@ -39,6 +39,12 @@ package enum TerminalText {
         return text
     }
 
+    /// The text, or its beginning and an ellipsis in so many columns.
+    package static func cut(_ text: String, columns columnsMax: Int) -> String {
+        guard columns(text) > columnsMax else { return text }
+        return String(prefix(text[...], columns: columnsMax - 1)) + "…"
+    }
+
     private static func columns(of character: Character) -> Int {
         let scalars = character.unicodeScalars
         guard let first = scalars.first else { return 0 }

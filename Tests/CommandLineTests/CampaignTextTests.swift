@@ -81,6 +81,27 @@ struct CampaignTextTests {
         #expect(passed.lines.first?.contains("ACCEPTED AT") == true)
     }
 
+    @Test("fits a narrow window by fewer columns, and beginnings of ids that differ")
+    func narrow() throws {
+        let ids = ["01a2257e-f3cb-7d64-b594-445ba36f5d59", "01a2257e-f3cb-7130-9ef7-d73bbd816875"]
+        let messages = try ids.map { try message($0, "finished", Self.bells) }
+        let list = MessageList(messages, columns: 80, zone: try zone())
+        #expect(list.lines.allSatisfy { TerminalText.columns($0) <= 80 })
+        #expect(list.lines[0].split(separator: " ").first == "ID" && list.lines[0].hasSuffix("PENDING"))
+        #expect(list.lines[1].hasPrefix("01a2257e-f3cb-7d64  finished  Noon bells"))
+        #expect(MessageList(messages, columns: 200, zone: try zone()).lines[1].hasPrefix(ids[0]))
+    }
+
+    @Test("has an id that its beginning names, unless other ids begin alike")
+    func reference() throws {
+        let ids = ["01a2257e-f3cb-7d64-b594-445ba36f5d59", "01a2257e-f3cc-7130-9ef7-d73bbd816875"]
+        #expect(try MessageReference.id("01A2257E-f3cb", among: ids) == ids[0])
+        #expect(try MessageReference.id("01a2257f", among: ids) == "01a2257f")
+        let fault = #expect(throws: CommandFault.self) { try MessageReference.id("01a2257e", among: ids) }
+        #expect(fault?.kind == .usage && fault?.description.contains(ids[1]) == true)
+        #expect(MessageReference.length(for: ids) == 13)
+    }
+
     @Test("has its name in the question before it is cancelled, with the pushes sent so far")
     func cancellation() throws {
         let text = CancellationText(try message("m", "sending", Self.bells), zone: try zone())

@@ -16,3 +16,17 @@ struct ValueTextTests {
         #expect(value.sentence == text)
     }
 }
+
+@Suite("A table in a narrow window")
+struct TextTableTests {
+    @Test("cuts its widest cells off, and never those of the first column")
+    func narrow() {
+        var table = TextTable("INSTALLATION", "TAGS", "USER")
+        table.add("a-very-long-installation", "news, weather, sport, culture", "frida")
+        let lines = table.lines(fitting: 48)
+        #expect(lines[0] == "INSTALLATION              TAGS             USER")
+        #expect(lines[1] == "a-very-long-installation  news, weather,…  frida")
+        #expect(table.lines(fitting: 10)[1].hasPrefix("a-very-long-installation  news, w…  frida"))
+        #expect(table.lines[1].contains("culture"))
+    }
+}

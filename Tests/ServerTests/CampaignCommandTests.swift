@@ -70,6 +70,18 @@ struct CampaignCommandTests {
         #expect(gateway.changes.last?.body == ["name": "Again", "audience": ["tags": ["any": ["news"]]]])
     }
 
+    @Test("finds a message by the beginning of its id")
+    func beginning() async throws {
+        let id = "01a2257e-f3cb-7d64-b594-445ba36f5d59"
+        let gateway = CannedGateway([
+            "GET \(Self.messages)": [#"{"items":[\#(Self.account(id))],"next":null}"#],
+            "POST \(Self.messages)/\(id)/pause": [Self.account(id, "paused")],
+            "POST \(Self.messages)/\(id)/cancel": [Self.account(id, "cancelled")],
+        ])
+        #expect(try await gateway.run(["messages", "pause", "01a2257e-f3cb"]) == 0)
+        #expect(try await gateway.run(["messages", "stop", "01a2257e", "--yes"]) == 0)
+    }
+
     @Test("cancels the open broadcast that was accepted last, wherever its id puts it in the list")
     func last() async throws {
         let list = [

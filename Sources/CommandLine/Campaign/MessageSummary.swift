@@ -53,8 +53,7 @@ package struct MessageSummary {
         let parts = ["title", "subtitle", "body"].compactMap { text[$0]?.string }
         let line = TerminalText.clean(
             parts.joined(separator: ": ").split(whereSeparator: \.isNewline).joined(separator: " "))
-        guard TerminalText.columns(line) > textColumns else { return parts.isEmpty ? nil : line }
-        return String(TerminalText.prefix(line[...], columns: textColumns - 1)) + "…"
+        return parts.isEmpty ? nil : TerminalText.cut(line, columns: textColumns)
     }
 
     /// A name for a sentence: the message's own in quotation marks, else its text.
@@ -63,6 +62,8 @@ package struct MessageSummary {
         return textCell.isEmpty ? "without a text" : "\"\(textCell)\""
     }
 
+    /// The name, or else the text.
+    var titleCell: String { name.map(Self.cut) ?? textCell }
     package var nameCell: String { name.map(Self.cut) ?? "-" }
     package var audienceCell: String { audience.map(Self.cut) ?? "-" }
     package var authorCell: String { text("author").map(Self.cut) ?? "-" }
@@ -89,8 +90,5 @@ package struct MessageSummary {
         return TerminalText.clean(line)
     }
 
-    private static func cut(_ text: String) -> String {
-        guard TerminalText.columns(text) > cellColumns else { return text }
-        return String(TerminalText.prefix(text[...], columns: cellColumns - 1)) + "…"
-    }
+    private static func cut(_ text: String) -> String { TerminalText.cut(text, columns: cellColumns) }
 }

@@ -43,7 +43,7 @@ package struct TestMessage {
 
     /// The gateway takes names of 120 characters.
     fileprivate static func named(_ name: String, _ addition: String) -> String {
-        let room = 119 - addition.unicodeScalars.count
+        let room = max(0, 119 - addition.unicodeScalars.count)
         return String(String.UnicodeScalarView(name.unicodeScalars.prefix(room))) + " " + addition
     }
 }
