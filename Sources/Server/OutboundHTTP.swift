@@ -127,11 +127,10 @@ package struct OutboundHTTP: TokenEndpoint {
         configuration.httpVersion = .http1Only
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.http1_1ConnectionDebugInitializer = { channel in
-            let limited = channel.eventLoop.submit {
-                let limit = ReceivedBytesLimit(bytesMax: Self.receivedBytesMax)
-                try channel.pipeline.syncOperations.addHandler(limit, position: .first)
+            channel.prepared { pipeline in
+                try pipeline.addHandler(ReceivedBytesLimit(bytesMax: Self.receivedBytesMax), position: .first)
+                if isEncrypted { try pipeline.requireCertificate(for: host) }
             }
-            return isEncrypted ? limited.flatMap { channel.requireCertificate(for: host) } : limited
         }
         var tls = TLSConfiguration.makeClientConfiguration()
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }

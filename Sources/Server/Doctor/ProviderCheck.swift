@@ -78,8 +78,8 @@ struct ProviderCheck {
         }
         configuration.tlsConfiguration = tls
         configuration.proxy = settings.providerProxy?.forHTTPClient
-        configuration.http1_1ConnectionDebugInitializer = { $0.requireCertificate(for: host) }
-        configuration.http2ConnectionDebugInitializer = { $0.requireCertificate(for: host) }
+        configuration.http1_1ConnectionDebugInitializer = { $0.prepared { try $0.requireCertificate(for: host) } }
+        configuration.http2ConnectionDebugInitializer = configuration.http1_1ConnectionDebugInitializer
         return configuration
     }
 }
