@@ -1,5 +1,7 @@
 import Model
+import Postgres
 import Store
+import TestSupport
 import Testing
 
 @Suite("A badge")
@@ -133,8 +135,11 @@ struct BadgeTests {
             try await world.register(1...1)
             let held = try await world.device("i1").id.value
             try await world.holding("registration_pulse WHERE registration_id = \(held)") { () async throws in
+                let begin = ContinuousClock.now
                 let found = await fault { () async throws(StoreFault) in try await change.happen(world) }
                 #expect(found == .contended)
+                // Without a bound it waits as long as the pool's statements may run.
+                #expect(ContinuousClock.now - begin < PoolSettings.patient.deadline / 2)
             }
         }
     }
