@@ -1,4 +1,4 @@
-/// What is known of languages, scripts and regions, each packed into one number as in `LocaleTag`.
+/// Facts about languages, scripts and regions, each packed into one number as in `LocaleTag`.
 ///
 /// Source: Unicode CLDR 48 (likely subtags, language aliases, parent locales, language matching), RFC 5646.
 enum LanguageTables {

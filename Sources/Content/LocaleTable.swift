@@ -221,8 +221,14 @@ struct LocaleTag: Hashable, Sendable {
             || area == LanguageTables.world && LanguageTables.followsWorld(likelyRegion, language: language)
     }
 
-    /// 5: the same region. 4: the most likely region of the reader's language, or the region that the reader's own
-    /// follows. 3: all regions. 2: a region with the same standard. 1: the most likely region. 0: a related region.
+    /// How near another region is.
+    ///
+    /// - 5: the same region
+    /// - 4: the most likely region of the reader's language, or the one that the reader's own follows
+    /// - 3: all regions
+    /// - 2: a region with the same standard
+    /// - 1: the most likely region
+    /// - 0: a related region
     private func nearness(of other: LocaleTag) -> Int {
         guard other.variant == variant || other.variant == 0 else { return 0 }
         if other.region == region { return 5 }

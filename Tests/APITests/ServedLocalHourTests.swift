@@ -47,7 +47,7 @@ private func withLocalHours(_ body: @escaping @Sendable (LocalHourWorld) async t
 
 @Suite("A message at a local hour, until its first device is due")
 struct ServedLocalHourTests {
-    @Test("stays scheduled and can be edited until ten minutes before the first device of its audience")
+    @Test("stays scheduled and editable until ten minutes before the first device of its audience")
     func editable() async throws {
         try await withLocalHours { world in
             try await world.register("west", hoursAhead: -5, token: 1)

@@ -81,7 +81,7 @@ struct LocaleTableTests {
     }
 
     @Test(
-        "is of the language's most likely region if the device names none, and else of the nearest region",
+        "takes the most likely region if the device names none, and else the nearest one",
         arguments: [
             ("pt", ["pt-PT", "pt-BR"], "pt-BR"), ("es", ["es-419", "es-MX", "es-ES"], "es-ES"),
             ("en", ["en-GB", "en-AU", "en-US"], "en-US"), ("fr", ["fr-CA", "fr-CH", "fr-FR"], "fr-FR"),
