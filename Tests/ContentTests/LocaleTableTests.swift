@@ -98,7 +98,7 @@ struct LocaleTableTests {
     }
 
     @Test(
-        "is in the script that is most likely for the device's language and region",
+        "has the script that is most likely for the device's language and region",
         arguments: [
             ("hi", ["hi-Latn", "hi-Deva"], "hi-Deva"), ("pa-PK", ["pa", "pa-Guru", "pa-Arab"], "pa-Arab"),
             ("pa-IN", ["pa-Arab", "pa-Guru"], "pa-Guru"), ("uz-AF", ["uz-Latn", "uz-Arab"], "uz-Arab"),
@@ -114,7 +114,7 @@ struct LocaleTableTests {
     }
 
     @Test(
-        "is found under a legacy or three-letter code of the language",
+        "appears under a legacy or three-letter code of the language",
         arguments: [
             ("cmn-Hans-CN", "zh-Hans"), ("cmn", "zh"), ("zh-CHT", "zh-Hant"), ("zh-CHS", "zh-Hans"),
             ("zh_CHT", "zh-TW"),
@@ -130,7 +130,7 @@ struct LocaleTableTests {
         #expect(LocaleTable.language(of: device) == shown)
     }
 
-    @Test("is that of exactly the device's locale if it is offered, in every language and region")
+    @Test("belongs to exactly the device's locale if that is offered, in every language and region")
     func exact() {
         let languages = [
             "ar", "az", "de", "en", "es", "fa", "fil", "fr", "he", "hi", "ja", "kk", "ko", "nb", "nl", "nn", "pa", "pt",

@@ -13,7 +13,7 @@ struct TimeZoneNameTests {
     func valid(name: String) { #expect(TimeZoneName.read(name) == .valid(name)) }
 
     @Test(
-        "is kept in one form if it is an offset, whose sign means ahead of or behind Greenwich",
+        "has one form if it is an offset, whose sign means ahead of or behind Greenwich",
         arguments: [
             // As iOS abbreviates them, with or without minutes.
             ("GMT+3", "GMT+03:00"), ("GMT-8", "GMT-08:00"), ("GMT+5:30", "GMT+05:30"), ("GMT+12", "GMT+12:00"),

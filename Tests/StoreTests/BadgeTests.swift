@@ -93,7 +93,7 @@ struct BadgeTests {
         }
     }
 
-    @Test("is not waited for if another transaction has locked one of the user's")
+    @Test("fails soon if another transaction has locked one of the user's")
     func ofUserWhileLocked() async throws {
         try await withStores { world in
             let ids = try await world.register(1...2)
