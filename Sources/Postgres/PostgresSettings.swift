@@ -98,6 +98,10 @@ extension PostgresSettings {
         for port in (value("port") ?? "").split(separator: ",") where UInt16(port) == nil || UInt16(port) == 0 {
             throw .settingsInvalid("port is not a number from 1 to 65535")
         }
+        // Else the rest of the password would be shown as a part of the host. A socket of the abstract kind begins with it.
+        guard !list("host").contains(where: { $0.dropFirst().contains("@") }) else {
+            throw .settingsInvalid("the host has an @; write an @ of the password as %40")
+        }
         let hosts = list("host").count
         for name in ["hostaddr", "port"] where list(name).count > 1 && hosts > 0 && list(name).count != hosts {
             throw .settingsInvalid("host and \(name) are lists of different lengths")

@@ -56,6 +56,7 @@ struct SettingsTests {
         arguments: [
             "hunter2", "postgres://anna:hunter2@host:port/x", "host=a hunter2", "postgres://anna:hunter2@h:0/x",
             "postgres://h/x?hunter2=1", "host=a,b,c port=1,2 password=hunter2", "mysql://hunter2",
+            "postgres://anna:part@hunter2@h/x",
         ])
     func refused(text: String) {
         do throws(PostgresError) {
