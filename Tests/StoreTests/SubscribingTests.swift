@@ -34,6 +34,9 @@ struct SubscribingTests {
         try await withFanOuts { world in
             for device in ["one", "two"] { try await world.subscribe(device, "/a", perAppMax: 2) }
             #expect(try await world.subscribe("three", "/a", perAppMax: 2) == .tooMany)
+            #expect(try await world.subscribe("three", "/new", perAppMax: 2) == .tooMany)
+            #expect(try await world.world.number("SELECT count(*) FROM registrations") == 2, "a refused token is kept")
+            #expect(try await world.world.number("SELECT count(*) FROM watches") == 1)
             #expect(try await world.subscribe("one", "/a", .value, perAppMax: 2) == .subscribed)
             #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 2)
         }
