@@ -38,7 +38,9 @@ struct DoctorSituationTests {
         #expect(finding(GatewayAnswer(status: 200, ["status": "ready"])).level == .good)
         let waiting = finding(GatewayAnswer(status: 503, ["code": "not_ready", "detail": "The database is away."]))
         #expect(waiting.level == .bad && waiting.text.hasSuffix("is not ready: The database is away. (not_ready)"))
-        for (status, body) in [(200, nil), (404, ["error": "x"]), (503, nil)] as [(Int, JSONValue?)] {
+        for (status, body) in [
+            (200, nil), (200, ["status": "UP"]), (404, ["error": "x"]), (503, nil),
+        ] as [(Int, JSONValue?)] {
             let foreign = finding(GatewayAnswer(status: status, body))
             #expect(foreign.level == .bad && foreign.text == "another program answers at 127.0.0.1:8080 (\(status))")
         }

@@ -69,7 +69,7 @@ package enum GatewayAnswer: Equatable, Sendable {
 
     package init(status: Int, _ body: JSONValue?) {
         let body = body?.object
-        if status == 200, body?["status"] != nil {
+        if status == 200, body?["status"] == "ready" {
             self = .ready
         } else if let code = body?["code"]?.string, let detail = body?["detail"]?.string {
             self = .notReady(code: code, detail: detail)
