@@ -22,7 +22,8 @@ struct AnswerTests {
         let body = MessageAnswer.accepted([Self.id], .accepted, label, to: "3 users")
         #expect(
             Self.text(body)
-                == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"accepted","name":"Noon","#
+                == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"accepted","editable_until":null,"#
+                + #""name":"Noon","#
                 + #""texts":[{"language":null,"title":null,"body":"Hi"}],"audience_text":"3 users","#
                 + #""author":"backend","audience":null,"outcomes":"#
                 + #"{"accepted":0,"rejected":0,"unregistered":0,"expired":0,"suppressed":0,"cancelled":0,"gave_up":0},"#
@@ -45,7 +46,7 @@ struct AnswerTests {
                 == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"finished","name":null,"texts":null,"#
                 + #""audience_text":"3 users","author":null,"audience":1000,"outcomes":"#
                 + #"{"accepted":980,"rejected":0,"unregistered":20,"expired":0,"suppressed":0,"cancelled":0,"#
-                + #""gave_up":0},"pending":0,"accepted_at":"2026-12-01T12:00:00.000Z","#
+                + #""gave_up":0},"pending":0,"accepted_at":"2026-12-01T12:00:00.000Z","editable_until":null,"#
                 + #""expires_at":"2026-12-01T12:01:00.000Z","finished_at":"2026-12-01T12:00:00.000Z","#
                 + #""push_type":"liveactivity","dry_run":true,"asked":{"users":3},"#
                 + #""reasons":[{"outcome":"unregistered","reason":"Unregistered","count":20}],"#

@@ -47,7 +47,8 @@ struct OldProtocolTests {
     func events(isKept: Bool) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            let sent = try await world.expect(202, "POST", app + "/messages", #"{"audience": {"all": true}}"#)
+            let sent = try await world.expect(
+                202, "POST", app + "/messages", #"{"audience": {"all": true}, "badge": 1}"#)
             let id = try #require(try sent.member("id")?.string)
             let wire = try Wire(port: world.port)
             try await wire.send(Self.request("GET", app + "/messages/\(id)/events", isKept: isKept))

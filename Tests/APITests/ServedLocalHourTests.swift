@@ -15,7 +15,11 @@ private struct LocalHourWorld {
 
     /// Registers a device whose clock is so many hours ahead of UTC's.
     func register(_ name: String, hoursAhead: Int, token: Int) async throws {
-        let zone = "GMT\(hoursAhead < 0 ? "-" : "+")\(abs(hoursAhead) < 10 ? "0" : "")\(abs(hoursAhead)):00"
+        let zone = "GMT\(hoursAhead < 0 ? "-" : "+")\(abs(hoursAhead))"
+        try await register(name, zone: zone, token: token)
+    }
+
+    func register(_ name: String, zone: String, token: Int) async throws {
         let body = GatewayWorld.registration(token, #", "time_zone": "\#(zone)""#)
         try await gateway.expect(201, "PUT", "\(app)/devices/\(name)", body)
     }
@@ -89,13 +93,14 @@ struct ServedLocalHourTests {
     @Test("starts at once if its first device is due within ten minutes, or gets it late")
     func atOnce() async throws {
         try await withLocalHours { world in
-            try await world.register("now", hoursAhead: 3, token: 1)
+            // Five minutes before the hour that UTC's clock shows in three hours.
+            try await world.register("soon", zone: "GMT+2:55", token: 1)
             try await world.register("west", hoursAhead: -5, token: 2)
             let due = try await world.send(inHours: 3)
             #expect(due["state"] == "accepted" && due["editable_until"] == .null)
             let late = #", "local_time_passed": "send""#
             #expect(try await world.send(inHours: 2, late)["state"] == "accepted")
-            // Without the late device, the first one is in the west.
+            // Its clock is past that hour, and the other one's is not.
             #expect(try await world.send(inHours: 2)["editable_until"] == world.lead(beforeHours: 7))
         }
     }

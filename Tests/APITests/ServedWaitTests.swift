@@ -168,7 +168,7 @@ private struct Situation: Sendable, CustomTestStringConvertible {
         },
         Situation("a local time of each device", "later") { world in
             let hour = RFC3339.formatLocal(
-                WallInstant(secondsSince1970: Clocks.wallNow().secondsSince1970) + .seconds(3_600))
+                WallInstant(secondsSince1970: Clocks.wallNow().secondsSince1970) + .seconds(300))
             return try await world.send(#""device_local_time": true, "send_at": "\#(hour)""#)
         },
         Situation("the message's rate", "rate") { try await $0.send(#""rate_per_second": 1"#) },
