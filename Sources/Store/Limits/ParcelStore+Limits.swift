@@ -27,34 +27,41 @@ struct LimitedMembers: Sendable {
 // those that it leaves out. All of it is one transaction with the lease, so the decisions outlive the process.
 extension ClaimedParcel {
     /// Whether it is one of these. An expired parcel is not: nothing will be sent.
-    var isLimited: Bool { !row.isExpired && (row.limits != nil || uncounted != nil || !excluded.isEmpty) }
+    private var isLimited: Bool { !row.isExpired && (row.limits != nil || uncounted != nil || !excluded.isEmpty) }
+    /// Whether its app sets limits that apply to it.
+    var hasLimits: Bool { !row.isExpired && !limits.isEmpty }
+    /// Whether a lease counts its members' users.
+    var countsUsers: Bool { !row.isExpired && limits.contains(.dailyCap) }
 
     private var limits: AppLimits { row.limits ?? [] }
 
-    /// Judges the members of parcels of one route and claim, in this order, as one lease after the other would. It
-    /// counts those that are free to be sent to. `writes` must follow in the same transaction.
+    /// Applies the limits to the members of limited parcels of one app, in this order, as one lease after the other
+    /// would. It counts those that are free to be sent to. `decide` and `writes` must follow in the same transaction.
     static func judge(
         _ parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [LimitedMembers] {
         var members = parcels.map { LimitedMembers(deferrals: [MemberDeferral](repeating: .none, count: $0.ids.count)) }
-        let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
-        if let first = limited.first {
-            let capped = limited.filter { parcels[$0].limits.contains(.dailyCap) }
-            let counting =
-                capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64("app", parcels[first].row.app.value) }]
-            let ids = limited.flatMap { parcels[$0].ids }.rising
-            let answers = try await transaction.run(counting + parcels[first].limits(of: ids))
-            let users = try LimitedUsers(app: answers[counting.count], answers[counting.count + 1])
-            for place in limited {
-                parcels[place].deferForQuietHours(&members[place], users)
-                members[place].gone = Set(parcels[place].ids.filter(users.isRetired))
-            }
-            if let cap = users.cap, !capped.isEmpty {
-                try await hold(&members, of: parcels, capped, users, cap: cap, in: transaction)
-            }
+        guard let first = parcels.first else { return members }
+        let capped = parcels.indices.filter { parcels[$0].countsUsers }
+        let counting = capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64("app", first.row.app.value) }]
+        let answers = try await transaction.run(counting + first.limits(of: parcels.flatMap(\.ids).rising))
+        let users = try LimitedUsers(app: answers[counting.count], answers[counting.count + 1])
+        for place in parcels.indices {
+            parcels[place].deferForQuietHours(&members[place], users)
+            members[place].gone = Set(parcels[place].ids.filter(users.isRetired))
         }
-        for place in parcels.indices { parcels[place].finish(&members[place]) }
+        if let cap = users.cap, !capped.isEmpty {
+            try await hold(&members, of: parcels, capped, users, cap: cap, in: transaction)
+        }
         return members
+    }
+
+    /// Decides which badges this lease increments, once its excluded members are known.
+    mutating func decide() {
+        guard isLimited else { return }
+        var members = judged ?? LimitedMembers(deferrals: [MemberDeferral](repeating: .none, count: ids.count))
+        finish(&members)
+        judged = members
     }
 
     /// Returns the queries that store which members of judged parcels are deferred. They run before the members' badges

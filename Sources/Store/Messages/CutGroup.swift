@@ -85,7 +85,7 @@ struct CutGroup: Sendable {
         result.replies = replies.map { .success($0 ?? .mismatch) }
     }
 
-    /// The queries that write everything. The parcels' answer is the one before the locked badges.
+    /// The queries that write everything. The parcels' answer is the one before those of `locks`.
     func writes() -> [Query] {
         var queries = [writeMessages]
         if !inline.isEmpty { queries.append(writeInline) }
@@ -94,8 +94,7 @@ struct CutGroup: Sendable {
             queries += ClaimedPlan(cutting: messages[place].message).early(found, now: now)
         }
         if !parcels.isEmpty { queries.append(writeParcels) }
-        if !hasLimits, let lock = lockBadges { queries.append(lock) }
-        return queries
+        return hasLimits ? queries : queries + locks
     }
 
     private var writeMessages: Query {
@@ -161,22 +160,26 @@ struct CutGroup: Sendable {
         }
     }
 
-    private var lockBadges: Query? {
-        ClaimedGroup.lockingBadges(
-            of: messages.indices.filter { messages[$0].message.badge != .none }.flatMap { place -> [Int64] in
-                guard let cut = cuts[place], !lanes.isEmpty else { return [] }
-                return cut.found.ids
-            })
+    /// The queries that lock badges, and then read the users of those members whose messages are for users. A
+    /// registration may have held a badge's row and made its device another user's meanwhile.
+    private var locks: [Query] {
+        guard !lanes.isEmpty else { return [] }
+        let marked = messages.indices.filter { messages[$0].message.badge != .none }
+        guard let lock = ClaimedGroup.lockingBadges(of: marked.flatMap(ids)) else { return [] }
+        let users = users
+        let named = marked.filter { users[messages[$0].message.id] != nil }.flatMap(ids).rising
+        return named.isEmpty ? [lock] : [lock, AudienceCheckSQL.users.query(MemberKeys(named))]
     }
+
+    private func ids(of message: Int) -> [Int64] { cuts[message]?.found.ids ?? [] }
 
     /// Reads the new parcels, leased and ready ones.
     ///
     /// - Parameter answers: the answers to `writes`.
     mutating func takeParcels(_ answers: [ResultSet]) throws(PostgresError) {
         guard !parcels.isEmpty else { return }
-        let locksBadges = !hasLimits && lockBadges != nil
-        let rows = answers[answers.count - (locksBadges ? 2 : 1)]
-        if locksBadges, let locked = answers.last { badges = try ClaimedGroup.badges(in: locked) }
+        let locked = hasLimits ? [] : answers.suffix(locks.count)
+        let rows = answers[answers.count - locked.count - 1]
         var routes: [ServiceRoute: ReadyRoute] = [:]
         var places: [ServiceRoute: [Int]] = [:]
         for place in 0..<rows.rowCount {
@@ -196,17 +199,27 @@ struct CutGroup: Sendable {
             claimed.append(
                 try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route, users: users))
         }
+        try takeLocked(Array(locked))
+    }
+
+    /// - Parameter answers: the answers to `locks`.
+    private mutating func takeLocked(_ answers: [ResultSet]) throws(PostgresError) {
+        guard let locked = answers.first else { return }
+        badges = try ClaimedGroup.badges(in: locked)
+        guard answers.count > 1 else { return }
+        let users = try answers[1].map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
+        let known = Dictionary(users) { first, _ in first }
+        for place in claimed.indices { claimed[place].exclude(known) }
     }
 
     /// Applies the app's limits, raises the badges, reads the members and commits.
     mutating func lease(in transaction: PostgresTransaction) async throws(PostgresError) {
         try await ClaimedGroup.judge(&claimed, in: transaction)
-        if hasLimits, let lock = lockBadges {
-            badges = try ClaimedGroup.badges(in: try await transaction.run([lock])[0])
-        }
+        if hasLimits, !locks.isEmpty { try takeLocked(try await transaction.run(locks)) }
         var queries: [Query] = []
         var readings: [Range<Int>] = []
         for place in claimed.indices {
+            claimed[place].decide()
             claimed[place].planBadges(&badges)
             queries += claimed[place].writes
             let own = claimed[place].readings

@@ -9,9 +9,14 @@ import QueueRules
 ///
 /// A parcel's members are frozen when the audience is cut. A push may leave much later: its message was paused, its
 /// device was in quiet hours, its provider was down. Meanwhile the device may have got another owner, who must not see
-/// it. The check runs under `PlannerSQL.inKeyOrder`, before the lease increments any badge.
+/// it. The check runs under `PlannerSQL.inKeyOrder`, behind the locks that the lease waits for, and before the lease
+/// increments any badge.
 struct AudienceCheck: Sendable {
-    let subscribers: SubscriberCheck
+    private let subscribers: SubscriberCheck
+    /// The conditions of the leased messages, which stay the same; nil: not read yet.
+    private var conditions: [MessageID: Conditions]?  // lookup only
+
+    init(subscribers: SubscriberCheck) { self.subscribers = subscribers }
 
     /// The conditions of one message.
     private struct Conditions {
@@ -46,31 +51,25 @@ struct AudienceCheck: Sendable {
 
     private static let damaged = PostgresError.unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
 
-    /// Returns for each parcel whom its message's audience no longer includes.
-    func excluded(
-        from parcels: [ClaimedParcel], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [Exclusions] {
+    /// Returns for each parcel whom its message's audience no longer includes, and the answers to `locks`.
+    ///
+    /// - Parameter locks: queries that may wait for other transactions. They run before the members are read, and cost
+    ///   no round trip of their own.
+    mutating func excluded(
+        from parcels: [ClaimedParcel], behind locks: [Query], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> (excluded: [Exclusions], locked: [ResultSet]) {
         var excluded = [Exclusions](repeating: Exclusions(), count: parcels.count)
+        var (locks, locked) = (locks, [ResultSet]())
         let places = parcels.indices.filter { parcels[$0].row.hasConditions }
-        guard !places.isEmpty else { return excluded }
-        let conditions = try await Self.conditions(of: places.map { parcels[$0].row.message }, in: transaction)
-        var checks: [(place: Int, reply: Reply, query: Query)] = []
-        for place in places {
-            // A message without content can't be sent at all.
-            guard let conditions = conditions[parcels[place].row.message] else { continue }
-            let keys = MemberKeys(parcels[place].ids)
-            switch conditions.audience.selection {
-            case .users(let names):
-                checks.append((place, .users(Set(names.map { Array($0.utf8) })), AudienceCheckSQL.users.query(keys)))
-            case .tags(let expression): checks.append((place, .misfits, Self.query(keys, expression)))
-            case .filter(let text): checks.append((place, .misfits, try Self.query(keys, text, conditions.sentFrom)))
-            case .subscribers(let watch):
-                checks.append((place, .subscribers(watch), Self.query(keys, watch, parcels[place].row.message)))
-            case .revoked(let watch): checks.append((place, .misfits, Self.query(keys, watch)))
-            case .all, .installations, .tokens, .stale: continue
-            }
+        if conditions == nil {
+            locked = try await transaction.run(locks + [Self.reading(places.map { parcels[$0].row.message })])
+            conditions = try Self.conditions(in: locked.removeLast())
+            locks = []
         }
-        let answers = try await transaction.run(checks.map(\.query))
+        let checks = try checks(of: parcels, places)
+        var answers = try await transaction.run(locks + checks.map(\.query))
+        locked += answers.prefix(locks.count)
+        answers.removeFirst(locks.count)
         var subscribers: [(place: Int, found: SubscriberCheck.Subscribers)] = []
         for ((place, reply, _), rows) in zip(checks, answers) {
             switch reply {
@@ -93,16 +92,37 @@ struct AudienceCheck: Sendable {
         for (place, readers) in zip(subscribers.map(\.place), readers) {
             for id in parcels[place].ids where !readers.contains(id) { excluded[place].changes[id] = .condition }
         }
-        return excluded
+        return (excluded, locked)
     }
 
-    private static func conditions(
-        of messages: [MessageID], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [MessageID: Conditions] {
-        let query = Query(AudienceCheckSQL.audiences) { $0.uuidArray("messages", messages.map(\.value)) }
-        let read = try await transaction.run(query).map { row throws(PostgresError) in
-            (MessageID(try row.uuid()), try Conditions(&row))
+    private func checks(
+        of parcels: [ClaimedParcel], _ places: [Int]
+    ) throws(PostgresError) -> [(place: Int, reply: Reply, query: Query)] {
+        var checks: [(place: Int, reply: Reply, query: Query)] = []
+        for place in places {
+            // A message without content can't be sent at all.
+            guard let conditions = conditions?[parcels[place].row.message] else { continue }
+            let keys = MemberKeys(parcels[place].ids)
+            switch conditions.audience.selection {
+            case .users(let names):
+                checks.append((place, .users(Set(names.map { Array($0.utf8) })), AudienceCheckSQL.users.query(keys)))
+            case .tags(let expression): checks.append((place, .misfits, Self.query(keys, expression)))
+            case .filter(let text): checks.append((place, .misfits, try Self.query(keys, text, conditions.sentFrom)))
+            case .subscribers(let watch):
+                checks.append((place, .subscribers(watch), Self.query(keys, watch, parcels[place].row.message)))
+            case .revoked(let watch): checks.append((place, .misfits, Self.query(keys, watch)))
+            case .all, .installations, .tokens, .stale: continue
+            }
         }
+        return checks
+    }
+
+    private static func reading(_ messages: [MessageID]) -> Query {
+        Query(AudienceCheckSQL.audiences) { $0.uuidArray("messages", messages.map(\.value)) }
+    }
+
+    private static func conditions(in rows: ResultSet) throws(PostgresError) -> [MessageID: Conditions] {
+        let read = try rows.map { row throws(PostgresError) in (MessageID(try row.uuid()), try Conditions(&row)) }
         return Dictionary(read) { first, _ in first }
     }
 

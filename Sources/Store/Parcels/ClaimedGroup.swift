@@ -92,49 +92,95 @@ struct ClaimedGroup: Sendable {
         return nil
     }
 
-    /// Finds the members that the messages' audiences no longer include.
-    mutating func check(
-        _ subscribers: SubscriberCheck, in transaction: PostgresTransaction
-    ) async throws(PostgresError) {
-        let excluded = try await AudienceCheck(subscribers: subscribers).excluded(from: parcels, in: transaction)
+    /// Excludes the members that the messages' audiences no longer include. Returns the answers to `locks`, which run
+    /// before.
+    private mutating func exclude(
+        by check: inout AudienceCheck, behind locks: [Query], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [ResultSet] {
+        let (excluded, locked) = try await check.excluded(from: parcels, behind: locks, in: transaction)
         for place in parcels.indices {
-            (parcels[place].excluded, parcels[place].users) = (excluded[place].changes, excluded[place].users)
+            // Members that were excluded before were not counted for their users, so this lease can't send to them.
+            parcels[place].excluded.merge(excluded[place].changes) { first, _ in first }
+            parcels[place].users = excluded[place].users
         }
+        return locked
     }
 
-    /// Applies the app's limits to each parcel.
-    mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {
+    /// Excludes members of messages for users, if their users are others by now.
+    ///
+    /// - Parameter users: the users of live members; nil: the member has none.
+    mutating func exclude(_ users: [Int64: [UInt8]?]) {  // lookup only
+        for place in parcels.indices { parcels[place].exclude(users) }
+    }
+
+    /// Applies the app's limits to each parcel. Members that the audience no longer includes are not counted for their
+    /// users.
+    mutating func judge(
+        _ check: inout AudienceCheck, in transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        if parcels.contains(where: { $0.row.hasConditions && $0.countsUsers }) {
+            _ = try await exclude(by: &check, behind: [], in: transaction)
+        }
         var groups = [self]
         try await Self.judge(&groups, in: transaction)
         self = groups[0]
     }
 
     /// Applies their app's limits to the parcels of several groups, in their order: users are counted for all at once.
+    /// `decide` must follow.
     static func judge(_ groups: inout [ClaimedGroup], in transaction: PostgresTransaction) async throws(PostgresError) {
         let limited = groups.indices.flatMap { group in
-            groups[group].parcels.indices.filter { groups[group].parcels[$0].isLimited }.map {
+            groups[group].parcels.indices.filter { groups[group].parcels[$0].hasLimits }.map {
                 (group: group, place: $0)
             }
         }
         guard !limited.isEmpty else { return }
         let judged = try await ClaimedParcel.judge(limited.map { groups[$0.group].parcels[$0.place] }, in: transaction)
         for (each, members) in zip(limited, judged) { groups[each.group].parcels[each.place].judged = members }
-        for group in groups.indices {
-            // The badges of several parcels are written together.
-            groups[group].writes = ClaimedParcel.writes(
-                groups[group].parcels.filter { $0.judged != nil }, raisesBadges: groups[group].isSingle)
-        }
     }
 
-    /// Computes the badges of several parcels. A device may be in more than one of them, so each badge is locked and
-    /// read first, and then written once.
-    mutating func readPlans(in transaction: PostgresTransaction) async throws(PostgresError) {
-        guard !isSingle else { return }
-        var locked: [Int64: Int32] = [:]  // lookup only
-        if let lock = Self.lockingBadges(of: parcels.filter(\.row.hasBadges).flatMap(\.ids)) {
-            locked = try Self.badges(in: try await transaction.run(lock))
+    /// Decides which badges the leases change, once all excluded members are known.
+    mutating func decide() {
+        for place in parcels.indices { parcels[place].decide() }
+        // The badges of several parcels are written together.
+        writes = ClaimedParcel.writes(parcels.filter { $0.judged != nil }, raisesBadges: isSingle)
+    }
+
+    /// Finds the members that the messages' audiences no longer include, and decides which badges the leases change.
+    ///
+    /// Of messages with conditions, everything that the lease may wait for is locked first. A registration may have held
+    /// a badge's row and made its device another user's meanwhile.
+    ///
+    /// - Parameter charges: queries that may wait for other leases.
+    /// - Returns: whether `charges` ran.
+    mutating func check(
+        _ check: inout AudienceCheck, behind charges: [Query], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Bool {
+        let hasConditions = parcels.contains(where: \.row.hasConditions)
+        let lock = Self.lockingBadges(of: lockedMembers)
+        let locks = lock.map { [$0] } ?? []
+        let answers =
+            if hasConditions {
+                try await exclude(by: &check, behind: charges + locks, in: transaction)
+            } else if !locks.isEmpty {
+                try await transaction.run(locks)
+            } else { [ResultSet]() }
+        decide()
+        if !isSingle {
+            var badges: [Int64: Int32] = [:]  // lookup only
+            if lock != nil, let locked = answers.last { badges = try Self.badges(in: locked) }
+            planBadges(&badges)
         }
-        planBadges(&locked)
+        return hasConditions
+    }
+
+    /// The members whose badges are locked and read before the leases change them.
+    ///
+    /// A device may be in several parcels of a lease, so their badges are computed here and written once. The statement
+    /// that raises a single parcel's badges locks them itself, unless conditions must be checked behind the locks.
+    private var lockedMembers: [Int64] {
+        guard isSingle else { return parcels.filter(\.row.hasBadges).flatMap(\.ids) }
+        return parcels[0].row.hasConditions && parcels[0].mayRaiseBadges ? parcels[0].ids : []
     }
 
     /// Reads the answer to `lockingBadges`.
@@ -142,7 +188,7 @@ struct ClaimedGroup: Sendable {
 
     /// - Returns: nil if there are no members.
     static func lockingBadges(of members: [Int64]) -> Query? {
-        members.isEmpty ? nil : Query(MemberSQL.lockBadges) { $0.int64Array("members", members.rising) }
+        members.isEmpty ? nil : MemberSQL.lockBadges.query(MemberKeys(members.rising))
     }
 
     /// - Parameter status: the locked badges of members, which the parcels of this group change in their order.

@@ -21,8 +21,8 @@ struct ClaimedParcel: Sendable {
     private(set) var uncounted: MemberBitmap?
     /// The registrations that its message's audience no longer includes.
     var excluded: [Int64: AudienceChange] = [:]  // lookup only
-    /// The users that the message is for; nil: it names none. The members' rows are compared with them again: a lease
-    /// may have waited for the rows' locks since it found or checked the members.
+    /// The users that the message is for; nil: it names none. The members' rows are compared with them once more,
+    /// because a cut without badges does not check its members otherwise.
     var users: Set<[UInt8]>?  // lookup only
     /// The members after the app's limits were applied; nil: no limits apply.
     var judged: LimitedMembers?
@@ -95,6 +95,26 @@ struct ClaimedParcel: Sendable {
 
     /// This lease is the first that may send, and the limits did not increment the badges one by one.
     var raisesBadges: Bool { row.isUnmarked && !row.isExpired && judged == nil }
+
+    /// This lease may increment badges, unless the audience or the limits forbid it.
+    var mayRaiseBadges: Bool { row.hasBadges && !row.isExpired && (row.isUnmarked || uncounted != nil) }
+
+    /// Excludes the members whose users the message is not for.
+    ///
+    /// - Parameter found: the users of live members; nil: the member has none.
+    mutating func exclude(_ found: [Int64: [UInt8]?]) {  // lookup only
+        for id in ids {
+            guard let user = found[id], isOther(user) else { continue }
+            excluded[id] = .user
+        }
+    }
+
+    /// Whether the message is for users, and this one is not among them. Names are compared by bytes, as the database
+    /// does.
+    private func isOther(_ user: [UInt8]?) -> Bool {
+        guard let users else { return false }
+        return user.map { !users.contains($0) } ?? true
+    }
 
     /// The query for the members' badges; nil: the message has none.
     var readBadges: Query? {
@@ -190,8 +210,7 @@ struct ClaimedParcel: Sendable {
             status = .retired
         } else if let change = excluded[id] {
             status = .excluded(change)
-        } else if let users, user.map({ !users.contains($0) }) ?? true {
-            // Names are compared by bytes, as the database does.
+        } else if isOther(user) {
             status = .excluded(.user)
         } else {
             status = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)

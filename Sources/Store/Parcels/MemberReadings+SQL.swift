@@ -33,14 +33,11 @@ enum MemberSQL {
         "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id"
     }
 
-    /// Locks and reads badges; `writeBadges` follows. A member in several parcels of one lease is incremented for each
-    /// of them, so its badge is read first.
-    static let lockBadges = Statement(
-        "member_badges_lock",
-        """
-        SELECT registration_id, badge FROM registration_pulse WHERE registration_id = ANY (:members)
-        ORDER BY registration_id FOR UPDATE
-        """)
+    /// Locks and reads badges before they are changed. A member in several parcels of one lease is incremented for each
+    /// of them, and `writeBadges` follows.
+    static let lockBadges = MemberStatement("member_badges_lock", key: "registration_id") {
+        "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id FOR UPDATE"
+    }
 
     /// Writes badges to rows that are locked already. `:raised` is how much messages added, since the badge was set if
     /// one of them set it.

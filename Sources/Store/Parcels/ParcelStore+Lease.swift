@@ -86,11 +86,12 @@ extension ParcelStore {
                     {
                         wait = try next.wait
                     }
-                    try await group.check(subscribers, in: transaction)
-                    try await group.judge(in: transaction)
-                    try await group.readPlans(in: transaction)
+                    var check = AudienceCheck(subscribers: subscribers)
+                    try await group.judge(&check, in: transaction)
+                    let charges = group.charges(order.scope, now: now)
+                    let areCharged = try await group.check(&check, behind: charges, in: transaction)
                     let (writes, readings) = (group.writes, group.readings)
-                    let others = group.charges(order.scope, now: now) + group.keepings
+                    let others = (areCharged ? [] : charges) + group.keepings
                     let rows = try await transaction.runAndCommit(writes + readings + others)
                     var leased = try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
                     leased.wait = wait
