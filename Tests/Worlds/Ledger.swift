@@ -20,10 +20,7 @@ package struct Ledger: Sendable {
     package private(set) var lapses: [PushPair: Int] = [:]
     /// Registrations that were retired, removed, replaced or moved: not "alive all along".
     package private(set) var disturbed: Set<RegistrationID> = []
-    /// When a registration's user or tags changed last, or when it was removed. Never iterated.
-    private var handsChanged: [RegistrationID: SimulatedTime] = [:]
-    /// When another installation took a registration's token, unless it registered again since. Never iterated.
-    private var tokenTaken: [RegistrationID: SimulatedTime] = [:]
+    private(set) var owners = OwnerRecord()
     /// Pushes that no provider saw, because it has no form for them.
     package private(set) var refusedHere: Set<PushPair> = []
     package private(set) var leases = 0
@@ -122,20 +119,16 @@ package struct Ledger: Sendable {
 
     package mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
 
-    mutating func changeHands(_ registration: RegistrationID, at time: SimulatedTime) {
+    mutating func changeHands(
+        _ registration: RegistrationID, to owner: OwnerRecord.Owner, at time: SimulatedTime
+    ) {
         disturb(registration)
-        handsChanged[registration] = time
+        owners.note(owner, of: registration, at: time)
     }
 
-    mutating func takeToken(_ registration: RegistrationID, at time: SimulatedTime) {
-        disturb(registration)
-        tokenTaken[registration] = time
+    mutating func noteRegistered(_ row: RegistrationRow, at time: SimulatedTime) {
+        owners.noteRegistered(row, at: time)
     }
-
-    mutating func noteRegistered(_ registration: RegistrationID) { tokenTaken[registration] = nil }
-
-    func handsChanged(_ registration: RegistrationID) -> SimulatedTime? { handsChanged[registration] }
-    func tokenTaken(_ registration: RegistrationID) -> SimulatedTime? { tokenTaken[registration] }
 
     package mutating func offer(_ parcel: LeasedParcel) {
         var offer = EnvironmentOffer(isThere: parcel.otherEnvironment != nil)

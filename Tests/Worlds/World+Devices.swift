@@ -81,8 +81,10 @@ extension SimulatedWorld {
                 tags: .set(phone.tags)))
         let holder = store.placeOfHolder(app: phone.app, of: input).map { store.registrations[$0] }
         store.register(input, app: phone.app, now: wall)
-        if let row = row(of: device) { ledger.noteRegistered(row.id) }
-        if let holder, holder.stored.installation != phone.installation { ledger.takeToken(holder.id, at: now) }
+        if let row = row(of: device) { ledger.noteRegistered(row, at: now) }
+        if let holder, holder.stored.installation != phone.installation {
+            ledger.changeHands(holder.id, to: .otherInstallation, at: now)
+        }
     }
 
     /// The environment that the app registers.
@@ -165,7 +167,7 @@ extension SimulatedWorld {
     private mutating func remove(_ device: Int) {
         let phone = devices[device]
         for row in store.registrations where row.app == phone.app && row.stored.installation == phone.installation {
-            ledger.changeHands(row.id, at: now)
+            ledger.changeHands(row.id, to: .removed, at: now)
         }
         store.removeDevice(app: phone.app, installation: phone.installation)
     }

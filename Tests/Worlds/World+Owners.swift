@@ -20,7 +20,9 @@ extension SimulatedWorld {
             devices[device].user = random.pick([nil, "user-0", "user-1", "user-\(phone.number)"])
         }
         trail.add("\(phone.installation) of app \(phone.app.value), \(phone.kind), has another owner or other tags")
-        if let row = row(of: device) { ledger.changeHands(row.id, at: now) }
+        if let row = row(of: device) {
+            ledger.changeHands(row.id, to: .user(devices[device].user, tags: devices[device].tags), at: now)
+        }
         register(device)
     }
 
@@ -48,13 +50,16 @@ extension SimulatedWorld {
         fail("P2", "a push leaves \(now - since) after its audience lost its device")
     }
 
-    /// When the device left the message's audience at the latest; nil: it is in it, or left it in another way.
+    /// The time since which the device is outside the message's audience; nil: it is in it, or left it in another way.
+    /// Ends of subscriptions are not recorded.
     private func lost(_ registration: RegistrationID, from message: MessageID) -> SimulatedTime? {
-        guard let row = store.registration(registration) else { return ledger.handsChanged(registration) }
-        if let message = store.message(message), includes(row, message) == false {
-            return ledger.handsChanged(registration)
+        let audience = store.message(message)?.audienceWanted
+        return ledger.owners.lost(registration) { owner in
+            switch owner {
+            case .user(let user, let tags): audience?.includes(user: user, tags: tags) ?? true
+            case .otherInstallation, .removed: false
+            }
         }
-        return ledger.tokenTaken(registration)
     }
 
     private func includes(_ row: RegistrationRow, _ message: MessageRow) -> Bool? {
