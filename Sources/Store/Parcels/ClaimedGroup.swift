@@ -148,7 +148,7 @@ struct ClaimedGroup: Sendable {
 
     /// Finds the members that the messages' audiences no longer include, and decides which badges the leases change.
     ///
-    /// Of messages with conditions, everything that the lease may wait for is locked first. A registration may have held
+    /// If a message has conditions, everything that the lease may wait for is locked first. A registration may have held
     /// a badge's row and made its device another user's meanwhile.
     ///
     /// - Parameter charges: queries that may wait for other leases.
