@@ -28,9 +28,10 @@ struct ContentPlaceholders {
             let place = text / "localizations" / localization.locale
             return Localization(locale: localization.locale, text: try marked(localization.text, at: place))
         }
-        content.presentation.category = try marked(content.presentation.category, at: text / "category")
-        content.presentation.channel = try marked(content.presentation.channel, at: text / "channel")
-        content.presentation.thread = try marked(content.presentation.thread, at: text / "thread")
+        let presentation = content.presentation
+        content.presentation.category = try marked(presentation.category, at: text / "category", as: .id)
+        content.presentation.channel = try marked(presentation.channel, at: text / "channel", as: .id)
+        content.presentation.thread = try marked(presentation.thread, at: text / "thread", as: .id)
         content.sound = try marked(content.sound, at: .root / "sound")
         content.data = try content.data.map { (member) throws(ContentFault) in
             let place = JSONPointer.root / "data" / member.name
@@ -48,7 +49,9 @@ struct ContentPlaceholders {
     private mutating func marked(
         _ text: NotificationText, at place: JSONPointer
     ) throws(ContentFault) -> NotificationText {
-        try NotificationText { (part) throws(ContentFault) in try marked(text[part], at: place / part.rawValue) }
+        try NotificationText { (part) throws(ContentFault) in
+            try marked(text[part], at: place / part.rawValue, as: part.isAddress ? .address : .text)
+        }
     }
 
     private mutating func marked(_ json: JSONText, at place: JSONPointer) throws(ContentFault) -> JSONText {
@@ -76,20 +79,28 @@ struct ContentPlaceholders {
         }
     }
 
-    private mutating func marked(_ text: String?, at place: JSONPointer) throws(ContentFault) -> String? {
-        try text.map { (text) throws(ContentFault) in try marked(text, at: place) }
+    private mutating func marked(
+        _ text: String?, at place: JSONPointer, as use: PlaceholderUse = .text
+    ) throws(ContentFault) -> String? {
+        try text.map { (text) throws(ContentFault) in try marked(text, at: place, as: use) }
     }
 
-    private mutating func marked(_ text: String, at place: JSONPointer) throws(ContentFault) -> String {
+    private mutating func marked(
+        _ text: String, at place: JSONPointer, as use: PlaceholderUse = .text
+    ) throws(ContentFault) -> String {
         try checkMarks(text, at: place)
         guard TemplateText.isOne(text) else { return text }
         let template: TemplateText
         do throws(TemplateFault) { template = try TemplateText(parsing: text) } catch { throw .template(place, error) }
+        if use == .id, !template.isNeverBlank {
+            throw .template(place, TemplateFault(position: 1, reason: .needsDefault))
+        }
         var marked = ""
         for part in template.parts {
             switch part {
             case .literal(let literal): marked += literal
-            case .placeholder(let placeholder):
+            case .placeholder(var placeholder):
+                placeholder.use = use
                 if isHeader(place) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
                 count += 1
                 guard count <= TemplateLimits.placeholdersPerMessageMax else {
@@ -127,5 +138,17 @@ struct ContentPlaceholders {
     private func checkName(_ name: String, at place: JSONPointer) throws(ContentFault) {
         guard TemplateText.isOne(name) || name.unicodeScalars.contains(where: PlaceholderMark.isPart) else { return }
         throw .template(place, TemplateFault(position: 1, reason: .notHere))
+    }
+}
+
+extension TemplateText {
+    /// Whether it shows something even if the device has no values.
+    fileprivate var isNeverBlank: Bool {
+        parts.contains { part in
+            switch part {
+            case .literal(let text): VisibleText.isVisible(text)
+            case .placeholder(let placeholder): VisibleText.isVisible(placeholder.fallback)
+            }
+        }
     }
 }

@@ -3,8 +3,9 @@ import Model
 
 /// The placeholders of a message. Empty: the message is the same for all devices.
 package struct MessagePlaceholders: Sendable {
-    /// For each placeholder, by the number of its mark: the index of its field, and the fallback for a missing value.
-    package let placeholders: [(field: Int, fallback: [UInt8])]
+    /// For each placeholder, by the number of its mark: the index of its field, and the fallback for a missing value, as
+    /// it is filled in.
+    package let placeholders: [(field: Int, fallback: [UInt8], use: PlaceholderUse)]
     /// The fields that are read of each device, in this order.
     package let fields: [DeviceField]
 
@@ -13,7 +14,11 @@ package struct MessagePlaceholders: Sendable {
     private init(_ found: ContentPlaceholders) {
         fields = found.fields
         placeholders = found.placeholders.map { placeholder in
-            (found.fields.firstIndex(of: placeholder.field) ?? 0, Array(placeholder.fallback.utf8))
+            let fallback = Array(placeholder.fallback.utf8)
+            return (
+                found.fields.firstIndex(of: placeholder.field) ?? 0,
+                placeholder.use == .address ? NotificationAddress.encoded(fallback) : fallback, placeholder.use
+            )
         }
     }
 
@@ -41,11 +46,18 @@ extension MessagePlaceholders {
             switch place {
             case .mark(let sign): return mark(sign)
             case .placeholder(let number, let isNested):
-                let own = value(fields[placeholders[number].field]) ?? []
-                let escaped = Self.escaped(own.isEmpty ? placeholders[number].fallback : own)
+                let escaped = Self.escaped(filled(number, value(fields[placeholders[number].field]) ?? []))
                 return isNested ? Self.escaped(escaped) : escaped
             }
         }
+    }
+
+    /// Returns what a placeholder is filled with.
+    /// - Parameter value: the device's value; empty: it has none.
+    private func filled(_ number: Int, _ value: [UInt8]) -> [UInt8] {
+        let placeholder = placeholders[number]
+        guard !value.isEmpty, placeholder.use.takes(value.span) else { return placeholder.fallback }
+        return placeholder.use == .address ? NotificationAddress.encoded(value) : value
     }
 
     package static func escaped(_ text: [UInt8]) -> [UInt8] {

@@ -39,8 +39,22 @@ package struct TemplatePlaceholder: Hashable, Sendable {
     package let field: DeviceField
     /// Used if the device has no value there, or an empty one.
     package let fallback: String
+    package var use = PlaceholderUse.text
 
     package init(_ field: DeviceField, fallback: String = "") { (self.field, self.fallback) = (field, fallback) }
+}
+
+/// The kind of text that a placeholder stands in, which decides how its value is filled in.
+package enum PlaceholderUse: Hashable, Sendable {
+    /// Any value is filled in as it is.
+    case text
+    /// The value is percent-encoded, so that it stays one part of a path or of a query.
+    case address
+    /// An id that the app knows.
+    case id
+
+    /// Whether a value is filled in. An address or id gets the default in the place of a value that shows nothing.
+    package func takes(_ value: Span<UInt8>) -> Bool { self == .text || VisibleText.isVisible(value) }
 }
 
 /// A value of a device that can be written as a text.
@@ -77,6 +91,8 @@ package struct TemplateFault: Error, Equatable, Sendable {
         case tooManyPlaceholdersInAll
         /// The place is no text of the message: a name, a header, a collapse id.
         case notHere
+        /// The value alone makes an id, which would be empty without it.
+        case needsDefault
         /// A noncharacter of Unicode, in a message with placeholders.
         case reservedCharacter
     }

@@ -305,6 +305,8 @@ struct MessageRequestTests {
         with(
             #""notification": {"localizations": {"fr": {"link": "midi"}}}"#, .invalidValue,
             "/notification/localizations/fr/link"),
+        with(#""notification": {"image": "{{attributes.picture}}"}"#, .invalidValue, "/notification/image"),
+        with(#""notification": {"link": "https://{{user}}/"}"#, .invalidValue, "/notification/link"),
         with(#""notification": {"interruption": "loud"}"#, .invalidValue, "/notification/interruption"),
         with(
             #""notification": {"localizations": {"fr": {"category": "a"}}}"#, .unknownMember,

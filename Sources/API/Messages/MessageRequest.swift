@@ -100,7 +100,7 @@ package struct MessageRequest: Equatable, Sendable {
                 throw Problem(.invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
             // No message may use these, whichever provider it reaches. FCM's compiler refuses FCM's reserved names.
-            guard !["aps", "carillon_id", DataName.image, DataName.link].contains(member.name) else {
+            guard !(["aps", "carillon_id"] + DataName.all).contains(member.name) else {
                 throw Problem(
                     .reservedKey, "This name is reserved for APNs or the gateway; choose another one.",
                     at: pointer / member.name)

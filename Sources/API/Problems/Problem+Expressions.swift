@@ -75,6 +75,10 @@ extension TemplateFault.Reason {
             .ofMessage(
                 "Placeholders are not allowed here. Use {{ in the message's texts, not in names, headers or collapse_id."
             )
+        case .needsDefault:
+            .ofMessage(
+                "A device without the value would get an empty id. Give the placeholder a default, as in "
+                    + "{{attributes.channel | default: 'news'}}.")
         case .tooManyFields:
             .ofMessage("The message uses more than \(TemplateLimits.fieldsMax) different fields. Use fewer.")
         case .tooManyDifferentPlaceholders:

@@ -61,8 +61,9 @@ extension ProblemCode {
         "nothing_to_show", 422, "The push has nothing to show",
         cause: """
             `notification` is given and has no visible text, in common or in one language: white space and invisible \
-            characters show nothing, whatever stands beside them. Or an alert for APNs has no notification, badge or sound; or an alert for FCM has none of these and no \
-            `data`. Texts in `localizations` alone show nothing to people with another language.
+            characters show nothing, whatever stands beside them. Or the message is for FCM only, whose devices show \
+            title and body but no subtitle. Or an alert for APNs has no notification, badge or sound; or an alert for \
+            FCM has none of these and no `data`. Texts in `localizations` alone show nothing to people with another language.
             """,
         remedy: """
             write a text (is a variable of the script not set?), or leave `notification` out for a push without one. Or \

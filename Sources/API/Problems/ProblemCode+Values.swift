@@ -57,9 +57,10 @@ extension ProblemCode {
         "invalid_template", 422, "The template is not valid",
         cause: """
             a text of the message has `{{` without a valid field and default after it, or without closing braces. Or \
-            the placeholder is in a member that is not filled in: a name, a header or `collapse_id`. Or there are \
-            too many placeholders. A text may have \(TemplateLimits.placeholdersPerTextMax) placeholders, and a \
-            message \(TemplateLimits.placeholdersPerMessageMax). At most \(TemplateLimits.placeholdersMax) of a \
+            the placeholder is in a member that is not filled in: a name, a header or `collapse_id`. Or a \
+            placeholder without a default is the whole of `category`, `channel` or `thread`. Or there are too many \
+            placeholders. A text may have \(TemplateLimits.placeholdersPerTextMax) placeholders, and a message \
+            \(TemplateLimits.placeholdersPerMessageMax). At most \(TemplateLimits.placeholdersMax) of a \
             message's placeholders may differ in field or default, with \(TemplateLimits.fieldsMax) different \
             fields.
             """,

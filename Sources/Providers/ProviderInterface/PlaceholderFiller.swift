@@ -37,14 +37,14 @@ package struct PlaceholderFiller: Sendable {
             switch text.places[place] {
             case .mark(let mark): appendMark(mark, &bytes)
             case .placeholder(let number, let isNested):
+                let use = placeholders.placeholders[number].use
                 let range = values.range(of: member, field: placeholders.placeholders[number].field)
-                if range.isEmpty {
+                if range.isEmpty || !use.takes(values.bytes.span.extracting(range)) {
                     BodyPattern.leaveOut(from: start, in: &bytes)
                     lengths[place] = fallbackLengths[place]
                     continue
                 }
-                escape(values.bytes.span.extracting(range), isNested, to: &bytes)
-                textBytes = isNested ? scratch.count : range.count
+                textBytes = append(values.bytes.span.extracting(range), use, isNested, to: &bytes)
             }
             guard let length = BodyPattern.endPiece(from: start, in: &bytes) else { return false }
             lengths[place] = PieceLength(asJSON: length, asText: textBytes)
@@ -58,11 +58,24 @@ package struct PlaceholderFiller: Sendable {
         return bytes
     }
 
-    private mutating func escape(_ value: Span<UInt8>, _ isNested: Bool, to bytes: inout [UInt8]) {
-        guard isNested else { return JSONWriter.append(escaping: value, to: &bytes) }
+    /// Returns the number of bytes that the value has inside the string that it is in.
+    private mutating func append(
+        _ value: Span<UInt8>, _ use: PlaceholderUse, _ isNested: Bool, to bytes: inout [UInt8]
+    ) -> Int {
+        if use == .address {
+            let start = bytes.count
+            // JSON escapes nothing of it.
+            NotificationAddress.append(encoding: value, to: &bytes)
+            return bytes.count - start
+        }
+        guard isNested else {
+            JSONWriter.append(escaping: value, to: &bytes)
+            return value.count
+        }
         scratch.removeAll(keepingCapacity: true)
         JSONWriter.append(escaping: value, to: &scratch)
         JSONWriter.append(escaping: scratch.span, to: &bytes)
+        return scratch.count
     }
 }
 
