@@ -35,6 +35,17 @@ package struct ProviderFault: Error, Equatable, Sendable {
     /// blank notification has the same code.
     package static let nothingToShowCode = "nothing_to_show"
 
+    /// A notification whose visible text is in parts that the provider's devices don't show.
+    package static func nothingToShow(
+        at pointer: JSONPointer, by title: String, showing parts: [NotificationPart]
+    ) -> ProviderFault {
+        let names = parts.map(\.rawValue).joined(separator: ", ")
+        return ProviderFault(
+            nothingToShowCode, at: pointer,
+            "Of a notification, devices reached through \(title) show only \(names), and none of these has visible text "
+                + "here. Write one of them.")
+    }
+
     /// Only devices with one of the message's locales would show something.
     package static let noCommonText = ProviderFault(
         nothingToShowCode, at: .root / "notification",

@@ -4,7 +4,8 @@ import Model
 /// A message's notification in each language, as far as it may show nothing.
 ///
 /// A blank alert would only disturb people. Validation refuses one. If a device's own values leave nothing, its push is
-/// withheld, whatever else it carries.
+/// withheld, whatever else it carries. Each provider's devices show parts of their own (`ShownTexts`), which are judged
+/// beside the whole notification.
 package struct NotificationTexts: Sendable {
     private enum Text: Sendable {
         /// Something is visible, whatever the device's values are; or there is no text in this language, not even an
@@ -23,30 +24,35 @@ package struct NotificationTexts: Sendable {
 
     /// By variant (`LocaleTable.variant`).
     private let texts: [Text]
-    /// The fault of a text that shows nothing on any device; nil: none.
-    package let fault: ContentFault?
+    /// The place of a text that shows nothing on any device; nil: there is none.
+    package let blankPlace: JSONPointer?
 
     /// Returns nil if every device sees something, or if no notification is given.
-    /// - Parameter content: with marks in the place of placeholders.
-    package init?(_ content: MessageContent, _ placeholders: MessagePlaceholders) {
+    /// - Parameters:
+    ///   - content: with marks in the place of placeholders.
+    ///   - shown: the texts that are shown of one language; nil: they are not judged.
+    package init?(
+        _ content: MessageContent, _ placeholders: MessagePlaceholders,
+        shown: (NotificationText) -> [String]? = { $0.given }
+    ) {
         guard content.notification != nil || !content.localizations.isEmpty else { return nil }
         let variants = LocaleTable.texts(content.notification, content.localizations).map { $0 ?? NotificationText() }
-        texts = variants.map { Self.text($0, placeholders) }
+        texts = variants.map { $0.isGiven ? Self.text(shown($0), placeholders) : .shown }
         let place = JSONPointer.root / "notification"
         let blank = texts.firstIndex { if case .blank = $0 { true } else { false } }
         if let blank {
             let locale = blank == 0 ? nil : content.localizations[blank - 1].locale
-            fault = .blank(locale.map { place / "localizations" / $0 } ?? place)
+            blankPlace = locale.map { place / "localizations" / $0 } ?? place
         } else {
-            fault = variants.contains(where: \.isGiven) ? nil : .blank(place)
+            blankPlace = variants.contains(where: \.isGiven) ? nil : place
         }
         let isShown = texts.allSatisfy { if case .shown = $0 { true } else { false } }
-        guard fault != nil || !isShown else { return nil }
+        guard blankPlace != nil || !isShown else { return nil }
     }
 
-    private static func text(_ text: NotificationText, _ placeholders: MessagePlaceholders) -> Text {
-        guard text.isGiven, !text.isVisible else { return .shown }
-        let numbers = placeholders.isEmpty ? [] : text.placeholders
+    private static func text(_ texts: [String]?, _ placeholders: MessagePlaceholders) -> Text {
+        guard let texts, !texts.contains(where: { VisibleText.isVisible($0) }) else { return .shown }
+        let numbers = placeholders.isEmpty ? [] : texts.flatMap(PlaceholderMark.numbers)
         guard !numbers.isEmpty else { return .blank }
         return .values(
             numbers.map { number in

@@ -34,14 +34,8 @@ package enum VisibleText {
 }
 
 extension NotificationText {
-    /// Its parts that are given, empty ones too.
-    private var given: [String] { [title, subtitle, body].compactMap(\.self) }
+    /// Its texts that are given, empty ones too.
+    package var given: [String] { [title, subtitle, body].compactMap(\.self) }
 
     package var isGiven: Bool { !given.isEmpty }
-
-    /// Whether something in it is visible. Marks of placeholders are not.
-    package var isVisible: Bool { given.contains { VisibleText.isVisible($0) } }
-
-    /// The numbers of the placeholders whose marks it has.
-    package var placeholders: [Int] { given.flatMap(PlaceholderMark.numbers) }
 }

@@ -63,6 +63,21 @@ struct AlertPayloadTests {
                 + #""carillon_image":"https://a.example/en.png","carillon_link":"app://noon"}"#)
     }
 
+    @Test("plays a critical alert's sound on a muted phone")
+    func criticalSound() throws {
+        var content = MessageContent(
+            notification: NotificationText(body: "Smoke"),
+            presentation: NotificationPresentation(interruption: .critical), sound: "default")
+        let alert = #"{"aps":{"alert":{"body":"Smoke"},"sound":{"critical":1,"name":"default","volume":"#
+        let end = #"},"interruption-level":"critical"}}"#
+        #expect(try payload(content) == alert + "1" + end)
+        content.overrides[.apns] = try json(#"{"aps":{"sound":{"volume":0.5}}}"#)
+        #expect(try payload(content) == alert + "0.5" + end)
+        content.presentation.interruption = .timeSensitive
+        content.overrides = ProviderOverrides()
+        #expect(try payload(content).contains(#""sound":"default""#))
+    }
+
     @Test("puts each language's own picture and link beside aps")
     func addressesOfLanguages() throws {
         let tails = try compile(Self.rich).payloads.map { String(decoding: $0.tail, as: UTF8.self) }

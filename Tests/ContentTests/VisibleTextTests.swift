@@ -41,7 +41,8 @@ struct VisibleTextTests {
         let text = NotificationText(
             title: " \(PlaceholderMark.text(700))", body: "\(PlaceholderMark.text(3))\u{3000}\(PlaceholderMark.text(0))"
         )
-        #expect(!text.isVisible && text.isGiven && text.placeholders == [700, 3, 0])
+        #expect(!text.given.contains { VisibleText.isVisible($0) } && text.isGiven)
+        #expect(text.given.flatMap(PlaceholderMark.numbers) == [700, 3, 0])
         #expect(!NotificationText().isGiven && NotificationText(subtitle: "").isGiven)
     }
 }

@@ -77,17 +77,50 @@ struct BlankNotificationTests {
         }
     }
 
-    @Test("shows nothing on Android if only its subtitle is visible")
-    func subtitle() async throws {
-        let content = MessageContent(notification: NotificationText(title: " ", subtitle: "Bells"))
-        let message = CompiledMessage(content, message: TemplateWorld.id)
-        try message.check()
-        let world = TemplateWorld(message, [[]])
-        let body = try #require(try await world.bodies(to: TemplateWorld.project)[0])
-        let sent = try JSONReader.read(body).object?["message"]?.object
-        #expect(sent?["notification"] == nil && sent?["android"]?.object?["notification"] == nil)
-        let alert = sent?["apns"]?.object?["payload"]?.object?["aps"]?.object?["alert"]?.object
-        #expect(alert?["subtitle"] == "Bells")
+    private static let subtitles = [
+        NotificationText(subtitle: "Bells"), NotificationText(subtitle: "Bells", body: "\u{3000}"),
+        NotificationText(title: "", subtitle: "Bells"),
+        NotificationText(subtitle: "Bells", image: "https://a.example/n"),
+    ]
+
+    @Test("gets a refusal if only Android is asked, which shows no subtitle", arguments: subtitles)
+    func subtitleForAndroid(text: NotificationText) {
+        var content = MessageContent(notification: text, badge: .increment, data: [.init(name: "a", json: JSONText(1))])
+        func fault() -> ContentFault? {
+            do throws(ContentFault) {
+                try CompiledMessage(content, message: TemplateWorld.id).check(asked: [.fcm])
+                return nil
+            } catch { return error }
+        }
+        guard case .provider(.fcm, let provider) = fault() else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(provider.code == "nothing_to_show" && provider.pointer == .root / "notification")
+        content.localizations = french(NotificationText(title: "Midi"))
+        #expect(fault()?.code == "nothing_to_show", "people with another language see nothing")
+        content.notification = NotificationText(body: "Noon")
+        content.localizations = french(NotificationText(subtitle: "Midi", body: " "))
+        guard case .provider(.fcm, let inFrench) = fault() else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(inFrench.pointer == .root / "notification" / "localizations" / "fr")
+    }
+
+    @Test("is accepted for both providers if Apple's devices show its subtitle", arguments: subtitles)
+    func subtitle(text: NotificationText) { #expect(fault(MessageContent(notification: text)) == nil) }
+
+    @Test(
+        "is accepted for Android if the sender's fcm object has a text of its own",
+        arguments: [
+            ["notification": ["title": "Noon"]], ["android": ["notification": ["body": "Noon"]]],
+            ["android": ["notification": ["titleLocKey": "NOON"]]], ["notification": ["body": "{{user}}"]],
+        ] as [JSONValue])
+    func ownText(fcm: JSONValue) throws {
+        var content = MessageContent(notification: NotificationText(subtitle: "Bells"), isTemplate: true)
+        content.overrides[.fcm] = JSONText(fcm)
+        try CompiledMessage(content, message: TemplateWorld.id).check(asked: [.fcm])
     }
 }
 
@@ -123,6 +156,36 @@ struct BlankPushTests {
             content.notification?.title = "Noon"
             #expect(try await withheld(content, to: target) == [])
         }
+    }
+
+    @Test("never leaves for Android if only its subtitle is visible")
+    func subtitle() async throws {
+        for body in ["{{user}}", " ", nil] {
+            let content = MessageContent(
+                notification: NotificationText(subtitle: "Bells", body: body), badge: .increment)
+            #expect(try await withheld(content, to: TemplateWorld.topic) == [])
+            let blank: [Int32] = body == "{{user}}" ? [1, 2, 4] : [0, 1, 2, 3, 4, 5]
+            #expect(try await withheld(content, to: TemplateWorld.project) == blank)
+        }
+        let content = MessageContent(
+            notification: NotificationText(body: "Noon"),
+            localizations: french(NotificationText(subtitle: "Midi", body: " ")))
+        #expect(try await withheld(content, to: TemplateWorld.project, locales: ["fr", "en", "fr-CA"]) == [0, 2])
+    }
+
+    @Test("leaves if the sender's own object has a text of its provider, or removes the text on purpose")
+    func overridden() async throws {
+        var content = MessageContent(notification: NotificationText(subtitle: "Bells", body: "{{user}}"))
+        content.overrides[.fcm] = JSONText(["notification": ["title": "Noon"]])
+        #expect(try await withheld(content, to: TemplateWorld.project) == [])
+        content.overrides[.fcm] = JSONText(["notification": ["title": "{{user}}"]])
+        #expect(try await withheld(content, to: TemplateWorld.project) == [1, 2, 4])
+        content.overrides[.fcm] = JSONText(["notification": .null, "data": ["a": "1"]])
+        #expect(try await withheld(content, to: TemplateWorld.project) == [])
+        content.overrides[.apns] = JSONText(["aps": ["alert": " "]])
+        #expect(try await withheld(content, to: TemplateWorld.topic) == [0, 1, 2, 3, 4, 5])
+        content.overrides[.apns] = JSONText(["aps": ["alert": ["subtitle": .null, "loc-key": "NOON"]]])
+        #expect(try await withheld(content, to: TemplateWorld.topic) == [])
     }
 
     @Test("never leaves if its default shows nothing either")

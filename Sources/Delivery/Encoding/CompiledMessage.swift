@@ -28,7 +28,9 @@ package struct CompiledMessage: Sendable {
     package let locales: LocaleTable
     package let placeholders: MessagePlaceholders
     /// The notification's texts; nil: every device sees something of them, or there are none.
-    let texts: NotificationTexts?
+    private let texts: NotificationTexts?
+    /// The same for the parts that a provider's devices show, for each provider where some may see nothing.
+    private let textsShown: [(provider: Provider, fault: ProviderFault?, texts: NotificationTexts)]
     /// True for a message that is built, checked, and validated by providers that offer it, but never delivered.
     package let isDryRun: Bool
 
@@ -57,12 +59,20 @@ package struct CompiledMessage: Sendable {
             }
         } catch {
             (templateFault, placeholders, self.content) = (error, MessagePlaceholders(), content)
-            (forms, checkedBefore, texts) = ([], [], nil)
+            (forms, checkedBefore, texts, textsShown) = ([], [], nil, [])
             return
         }
         templateFault = nil
         self.content = marked
         texts = NotificationTexts(marked, placeholders)
+        textsShown = PushProviders.offered.compactMap { [placeholders] provider in
+            let shown = provider.shownTexts(of: marked)
+            guard let texts = NotificationTexts(marked, placeholders, shown: shown.texts(of:)) else { return nil }
+            let fault = texts.blankPlace.map {
+                ProviderFault.nothingToShow(at: $0, by: provider.title, showing: shown.parts)
+            }
+            return (provider.id, fault, texts)
+        }
         let serving = PushProviders.offered.filter {
             $0.serves(content.options.pushType) && asked?.contains($0.id) ?? true
         }
@@ -97,23 +107,28 @@ package struct CompiledMessage: Sendable {
     /// Throws what the sender has to change before the message is accepted.
     ///
     /// A message with content for one provider alone (in its `apns` or `fcm` object) is valid: it has nothing to show
-    /// on the other's devices, and their pushes end so. Validation refuses any other fault in any form. A notification
-    /// without visible text is refused whatever stands beside it.
+    /// on the other's devices, and their pushes end so. The same holds for a text that only the other's devices show.
+    /// Validation refuses any other fault in any form. A notification without visible text is refused whatever stands
+    /// beside it.
     /// - Parameter asked: the providers that must take the message; nil: all providers.
     package func check(asked: [Provider]? = nil) throws(ContentFault) {
         if let templateFault { throw templateFault }
-        if let fault = texts?.fault { throw fault }
+        if let place = texts?.blankPlace { throw .blank(place) }
         var silence: ContentFault?
+        var blank: ContentFault?
         var isShown = !checkedBefore.isEmpty
         for (provider, form) in forms where asked?.contains(provider) ?? true {
             switch form {
-            case .push: isShown = true
+            case .push:
+                let fault = textsShown.first { $0.provider == provider }?.fault
+                if let fault { blank = blank ?? .provider(provider, fault) } else { isShown = true }
             case .fault(let fault):
                 guard fault.code == ProviderFault.nothingToShowCode else { throw .provider(provider, fault) }
                 silence = silence ?? .provider(provider, fault)
             }
         }
         if let silence, !isShown || !hasOverrides { throw silence }
+        if let blank, !isShown { throw blank }
     }
 
     /// Returns the providers that must accept a message whose sender names none. They are those that the app reaches,
@@ -136,13 +151,21 @@ package struct CompiledMessage: Sendable {
         return Rejection(fault: .message, reason: reason)
     }
 
-    /// Whether a device's own values leave nothing of the notification to show.
+    /// The notification's texts that may leave nothing to show on a provider's devices; a device sees nothing if one of
+    /// these is blank. Empty: every device sees something, or there are no texts.
+    func texts(by provider: Provider) -> [NotificationTexts] {
+        [texts].compactMap(\.self) + textsShown.filter { $0.provider == provider }.map(\.texts)
+    }
+
+    /// Whether a device sees nothing of the notification.
     /// - Parameter value: the device's value of a field; nil or empty: it has none.
-    package func isBlank(in variant: Int, value: (DeviceField) -> [UInt8]?) -> Bool {
-        texts?.isBlank(in: variant) { field in
-            guard let value = value(placeholders.fields[field]), !value.isEmpty else { return nil }
-            return VisibleText.isVisible(value.span)
-        } ?? false
+    package func isBlank(in variant: Int, by provider: Provider, value: (DeviceField) -> [UInt8]?) -> Bool {
+        texts(by: provider).contains { texts in
+            texts.isBlank(in: variant) { field in
+                guard let value = value(placeholders.fields[field]), !value.isEmpty else { return nil }
+                return VisibleText.isVisible(value.span)
+            }
+        }
     }
 
     private var pushes: [any CompiledPush] {

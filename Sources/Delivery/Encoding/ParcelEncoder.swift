@@ -11,6 +11,7 @@ package struct ParcelEncoder: Sendable {
     private let parcel: LeasedParcel
     private let message: CompiledMessage
     private let values: MemberValues?
+    private let provider: Provider
     private let address: String
     private let push: any CompiledPush
 
@@ -21,7 +22,7 @@ package struct ParcelEncoder: Sendable {
     ) {
         guard let push = message.push(for: target.provider) else { return nil }
         (self.push, self.parcel, self.message, self.values) = (push, parcel, message, values)
-        address = target.address
+        (provider, address) = (target.provider, target.address)
     }
 
     /// Encodes the pushes at positions whose values were read. Runs on the caller's thread.
@@ -42,14 +43,18 @@ package struct ParcelEncoder: Sendable {
         return batch.pushes(of: parcel, nothingToShow: blank, noStreamAfter: noStreamAfter)
     }
 
-    /// Parts the positions whose values leave nothing of the notification from the others.
+    /// Parts the positions whose devices see nothing of the notification from the others.
     private func parted(_ positions: [Int32], _ pushes: ParcelPushes) -> (shown: [Int32], blank: [Int32]) {
-        guard let texts = message.texts else { return (positions, []) }
+        let texts = message.texts(by: provider)
+        guard !texts.isEmpty else { return (positions, []) }
         var (shown, blank): ([Int32], [Int32]) = ([], [])
         for position in positions {
-            let isBlank = texts.isBlank(in: pushes.variant(for: parcel.members[Int(position)])) { field in
-                guard let range = values?.range(of: Int(position), field: field), !range.isEmpty else { return nil }
-                return values.map { VisibleText.isVisible($0.bytes.span.extracting(range)) }
+            let variant = pushes.variant(for: parcel.members[Int(position)])
+            let isBlank = texts.contains { texts in
+                texts.isBlank(in: variant) { field in
+                    guard let range = values?.range(of: Int(position), field: field), !range.isEmpty else { return nil }
+                    return values.map { VisibleText.isVisible($0.bytes.span.extracting(range)) }
+                }
             }
             if isBlank { blank.append(position) } else { shown.append(position) }
         }

@@ -121,12 +121,11 @@ struct APNsPayloadCompiler {
         alert["title"] = text?.title.map { .string($0) }
         alert["subtitle"] = text?.subtitle.map { .string($0) }
         alert["body"] = text?.body.map { .string($0) }
-        let sound = content.sound.map { JSONValue.string($0) }
         // A Live Activity has its sound inside the alert.
-        if row.shows == .activity { alert["sound"] = sound }
+        if row.shows == .activity { alert["sound"] = content.sound.map { .string($0) } }
         if !alert.isEmpty { aps["alert"] = .object(alert) }
         guard row.shows == .everything else { return aps }
-        aps["sound"] = sound
+        aps["sound"] = NotificationExtras.sound(content)
         for member in NotificationExtras.aps(content, text) { aps[member.name] = member.value }
         return aps
     }

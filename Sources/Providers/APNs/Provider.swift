@@ -66,6 +66,13 @@ package struct APNsProvider: PushProvider {
 
     package var offersValidation: Bool { false }
 
+    package func shownTexts(of content: MessageContent) -> ShownTexts {
+        let alert = (try? content.overrides[.apns]?.value())?.object?["aps"]?.object?["alert"]
+        let keys = ["title-loc-key", "subtitle-loc-key", "loc-key"]
+        return ShownTexts(
+            [.title, .subtitle, .body], patch: alert, others: keys.compactMap { alert?.object?[$0]?.string })
+    }
+
     package func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
         try APNsNotification.compile(content, message: message)
     }

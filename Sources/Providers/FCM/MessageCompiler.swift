@@ -135,9 +135,10 @@ extension FCMMessageCompiler {
 
     private func merged(_ text: NotificationText?) throws(ProviderFault) -> JSONObject {
         var notification = JSONObject()
-        if text?.isSubtitleAlone != true {
-            notification["title"] = text?.title.map { .string($0) }
-            notification["body"] = text?.body.map { .string($0) }
+        notification["title"] = text?.title.map { .string($0) }
+        notification["body"] = text?.body.map { .string($0) }
+        // Android would show a picture alone as an empty notification.
+        if !notification.isEmpty || isGiven(["notification"]) {
             notification["image"] = text?.image.map { .string($0) }
         }
         let showing = showing(notification, text)
@@ -228,7 +229,7 @@ extension FCMMessageCompiler {
             alert["body"] = text?.body.map { .string($0) }
             aps["alert"] = .object(alert)
         }
-        aps["sound"] = content.sound.map { .string($0) }
+        aps["sound"] = NotificationExtras.sound(content)
         for member in NotificationExtras.aps(content, text) { aps[member.name] = member.value }
         if content.badge != .none { aps["badge"] = Self.standIn }
         return JSONObject([
@@ -252,33 +253,28 @@ extension FCMMessageCompiler {
         message["apns"] = .object(apns)
     }
 
-    /// Completes the patched message: adds the push's identity to all data, and removes empty objects.
+    /// Completes the patched message: its data, and no empty objects.
     private func finish(_ message: inout JSONObject) {
-        if content.options.carriesIdentity { addIdentity(to: &message) }
+        completeData(of: &message)
         guard var apns = message["apns"]?.object, var payload = apns["payload"]?.object else { return }
         if payload["aps"]?.object?.isEmpty ?? false { payload["aps"] = nil }
         apns["payload"] = payload.isEmpty ? nil : .object(payload)
         message["apns"] = .object(apns)
     }
 
-    private func addIdentity(to message: inout JSONObject) {
+    /// Adds the push's identity. A platform's own data replaces the common one as a whole, so the identity and the
+    /// notification's addresses are added to it too.
+    private func completeData(of message: inout JSONObject) {
         var shared = message["data"]?.object ?? JSONObject()
-        shared[FCMReservedNames.identity] = .string(identity)
-        message["data"] = .object(shared)
-        // A platform's own data replaces the common one as a whole.
+        if content.options.carriesIdentity {
+            shared[FCMReservedNames.identity] = .string(identity)
+            message["data"] = .object(shared)
+        }
         for platform in ["android", "webpush"] {
             guard var config = message[platform]?.object, var own = config["data"]?.object else { continue }
-            own[FCMReservedNames.identity] = .string(identity)
+            for name in [FCMReservedNames.identity] + DataName.all where own[name] == nil { own[name] = shared[name] }
             config["data"] = .object(own)
             message[platform] = .object(config)
         }
-    }
-}
-
-extension NotificationText {
-    /// Whether only the subtitle is visible. Android has none, and would show an empty notification.
-    fileprivate var isSubtitleAlone: Bool {
-        let others = NotificationText(title: title, body: body)
-        return subtitle != nil && !others.isVisible && others.placeholders.isEmpty
     }
 }

@@ -44,6 +44,15 @@ package struct FCMProvider: PushProvider {
 
     package var offersValidation: Bool { true }
 
+    /// A token does not tell Android's devices from others, so a notification needs text that Android shows.
+    package func shownTexts(of content: MessageContent) -> ShownTexts {
+        let message = (try? content.overrides[.fcm]?.value())?.object
+        let android = message?["android"]?.object?["notification"]?.object
+        let names = ["title", "body", "title_loc_key", "body_loc_key"]
+        let own = (android?.members ?? []).filter { names.contains(FCMSpelling.snakeCase($0.name)) }
+        return ShownTexts([.title, .body], patch: message?["notification"], others: own.compactMap(\.value.string))
+    }
+
     package func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
         try FCMMessage.compile(content, message: message)
     }

@@ -18,6 +18,16 @@ package enum NotificationExtras {
         return members
     }
 
+    /// Returns the sound. A critical alert needs this form to be heard on a muted phone.
+    ///
+    /// Source: Apple, "Generating a remote notification", the sound dictionary.
+    package static func sound(_ content: MessageContent) -> JSONValue? {
+        content.sound.map { sound in
+            guard content.presentation.interruption == .critical else { return .string(sound) }
+            return ["critical": 1, "name": .string(sound), "volume": 1]
+        }
+    }
+
     private static func name(of level: InterruptionLevel) -> String {
         switch level {
         case .passive: "passive"

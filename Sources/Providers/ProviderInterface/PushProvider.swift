@@ -48,6 +48,10 @@ package protocol PushProvider: Sendable {
     /// Whether the provider checks a dry run's pushes itself. Otherwise they are built and checked, but not sent.
     var offersValidation: Bool { get }
 
+    /// The texts of a notification that the provider's devices show. A push without visible text among them is withheld.
+    /// - Parameter content: with marks in the place of placeholders.
+    func shownTexts(of content: MessageContent) -> ShownTexts
+
     /// Compiles a message, whose texts have marks in the place of placeholders. Throws what the sender has to change.
     /// The same content compiles the same at every attempt.
     func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush
