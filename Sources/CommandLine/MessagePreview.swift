@@ -49,13 +49,17 @@ struct MessagePreview {
 
     func lines(_ phone: PreviewDevice) -> [String] {
         var lines: [String] = []
+        let variant = variant(for: phone)
         for (place, previews) in previews(phone).enumerated() {
+            let content = contents[place]
+            let text = LocaleTable.texts(content.notification, content.localizations)[variant]
             if compiled.count > 1 { lines.append("message \(place + 1) of \(compiled.count)") }
-            let badge = contents[place].badge == .increment ? "+1" : nil
+            let badge = content.badge == .increment ? "+1" : nil
             for preview in previews {
                 lines += preview.lines(app: app, badge: badge)
-                if preview.push != nil, let left = unknown(to: preview.provider, in: contents[place]) {
-                    lines.append(left)
+                if preview.push != nil {
+                    lines += PreviewRemarks.lines(
+                        about: text, content.presentation, sound: content.sound, on: preview.provider)
                 }
                 lines.append("")
             }
@@ -70,41 +74,23 @@ struct MessagePreview {
         }
     }
 
+    private func variant(for phone: PreviewDevice) -> Int { phone.locale.map { choice.variant(for: $0) } ?? 0 }
+
     private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
-        let variant = phone.locale.map { choice.variant(for: $0) } ?? 0
+        let variant = variant(for: phone)
         return zip(compiled, contents).map { message, content in
             let device = PreviewedDevice(
                 variant: variant, badge: Self.number(content.badge), now: Clocks.wallNow(),
                 placeholders: message.placeholders,
                 value: phone.value(of:))
-            let isBlank = message.isBlank(in: variant, value: phone.value(of:))
             return PushProviders.offered.map { provider in
                 let isAsked = asked?.contains(provider.id) ?? true
+                let isBlank = message.isBlank(in: variant, by: provider.id, value: phone.value(of:))
                 return NotificationPreview(
                     provider: provider.id,
                     push: isAsked && !isBlank ? message.push(for: provider.id)?.preview(device) : nil, isBlank: isBlank)
             }
         }
-    }
-
-    /// The sentence about members of the notification that the provider's devices don't know; nil: they know all.
-    private func unknown(to provider: Provider, in content: MessageContent) -> String? {
-        let (text, presentation) = (content.notification, content.presentation)
-        let (phone, given): (String, [(name: String, isGiven: Bool)]) =
-            switch provider {
-            case .apns: ("An iPhone", [("channel", presentation.channel != nil)])
-            case .fcm:
-                (
-                    "An Android phone",
-                    [
-                        ("subtitle", text?.subtitle != nil), ("category", presentation.category != nil),
-                        ("thread", presentation.thread != nil),
-                    ]
-                )
-            case .hms, .webpush: ("", [])
-            }
-        let names = given.filter(\.isGiven).map(\.name)
-        return names.isEmpty ? nil : "  \(phone) has no use for: \(names.joined(separator: ", "))."
     }
 
     private static func number(_ change: BadgeChange) -> Int32? {
@@ -141,13 +127,13 @@ private struct NotificationPreview {
     let provider: Provider
     /// nil: the phone gets no push.
     let push: PushPreview?
-    /// The phone's own values leave nothing to show.
+    /// No text is left that the phone would show.
     let isBlank: Bool
 
     /// - Parameter badge: the badge to show if the body's number is only an example.
     func lines(app: String, badge: String?) -> [String] {
         guard let push else {
-            let reason = isBlank ? ": its values leave no visible text (nothing_to_show)" : ""
+            let reason = isBlank ? ": no visible text is left for it (nothing_to_show)" : ""
             return ["\(phone) does not receive it\(reason)."]
         }
         let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"

@@ -26,6 +26,7 @@ package struct NotificationDrawing {
         }
         if let number = aps?["badge"]?.integer { remarks.append("badge \(badge ?? String(number))") }
         if let sound = aps?["sound"]?.string { remarks.append("sound \(sound)") }
+        if let sound = aps?["sound"]?.object { remarks.append("critical sound \(sound["name"]?.string ?? "default")") }
         if aps?["content-available"]?.integer == 1 { remarks.append("wakes the app") }
         image = payload.object?[DataName.image]?.string
         if let link = payload.object?[DataName.link]?.string { remarks.append("opens \(TerminalText.clean(link))") }

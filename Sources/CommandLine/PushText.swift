@@ -42,7 +42,7 @@ package struct PushText {
         case TerminalReason.cancelled: why = "the message was cancelled"
         case TerminalReason.expired: why = "the message expired"
         case TerminalReason.dryRun: why = "the message is a dry run"
-        case TerminalReason.nothingToShow: why = "the device's values leave no visible text"
+        case TerminalReason.nothingToShow: why = "no visible text is left for the device"
         case TerminalReason.localTimePassed: why = "the hour had passed on the device's clock"
         case TerminalReason.quietHours: why = "it would expire before the quiet hours end"
         case TerminalReason.dailyCap: why = "the user has reached the daily cap"

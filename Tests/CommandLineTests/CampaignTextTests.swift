@@ -38,6 +38,13 @@ struct CampaignTextTests {
         #expect(account.lines.dropFirst().starts(with: lines))
     }
 
+    @Test("shows its picture and its link where the answer has the request")
+    func addresses() throws {
+        let request = #","request":{"notification":{"image":"https://a.example/n.png","link":"app://noon"}}"#
+        let lines = MessageSummary(try message("m", "sending", Self.bells + request), zone: try zone()).lines
+        #expect(lines.contains("  image: https://a.example/n.png") && lines.contains("  link: app://noon"))
+    }
+
     @Test("makes hostile characters of its texts visible")
     func hostile() throws {
         let texts = #""name":"a\u001b[2J","texts":[{"language":"fr","title":"b\u001b[2J","body":null}]"#

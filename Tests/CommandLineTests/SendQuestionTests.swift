@@ -49,6 +49,19 @@ struct SendQuestionTests {
         #expect(shortened.last == "  and 3 more languages")
     }
 
+    @Test("shows the picture and the link of each language that has its own")
+    func addresses() throws {
+        let message =
+            #"{"notification":{"body":"Noon","image":"https://a.example/n.png","link":"app://noon","#
+            + #""localizations":{"fr":{"body":"Midi","link":"app://\u001bmidi"}}}}"#
+        let lines = try question(message, nil).lines()
+        #expect(
+            lines.prefix(4) == [
+                "  text: Noon", "  text (fr): Midi", "  image: https://a.example/n.png", "  link: app://noon",
+            ])
+        #expect(lines.count == 5 && lines[4].hasPrefix("  link (fr): app://") && !lines[4].contains("\u{1b}"))
+    }
+
     @Test("says \"at least\" if the gateway did not count to the end, and nothing without a count")
     func inexact() throws {
         let all = #"{"audience":{"all":true}}"#

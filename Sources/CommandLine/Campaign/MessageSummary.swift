@@ -26,10 +26,13 @@ package struct MessageSummary {
     private var textLines: [String] {
         guard let texts = message.object?["texts"] else { return [] }
         if texts.isNull { return ["  text: no longer stored"] }
-        return message.elements("texts").map { text in
+        let lines = message.elements("texts").map { text in
             let language = text.object?["language"]?.string.map { " (\(TerminalText.clean($0)))" } ?? ""
             return "  text\(language): \(Self.joined(text))"
         }
+        // Only the answer about one message has the request.
+        let notification = message.object?["request"]?.object?["notification"]?.object ?? JSONObject()
+        return lines + Self.addressLines(of: notification)
     }
 
     private static let languagesShown = 8
@@ -46,7 +49,20 @@ package struct MessageSummary {
             }
         }
         let left = localizations.count - languagesShown
-        return common + others + (left > 0 ? ["  and \(left) more languages"] : [])
+        return common + others + (left > 0 ? ["  and \(left) more languages"] : []) + addressLines(of: notification)
+    }
+
+    /// The picture and the link, in each language that has its own.
+    private static func addressLines(of notification: JSONObject) -> [String] {
+        let localizations = (notification["localizations"]?.object?.members ?? []).prefix(languagesShown)
+        let texts =
+            [("", notification)]
+            + localizations.map { (" (\(TerminalText.clean($0.name)))", $0.value.object ?? JSONObject()) }
+        return texts.flatMap { language, text in
+            ["image", "link"].compactMap { name in
+                text[name]?.string.map { "  \(name)\(language): \(TerminalText.cut(TerminalText.clean($0), columns: textColumns))" }
+            }
+        }
     }
 
     private static func line(of text: JSONObject) -> String? {
