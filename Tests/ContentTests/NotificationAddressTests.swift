@@ -34,6 +34,6 @@ struct NotificationAddressTests {
         #expect(NotificationAddress.fault(of: text, as: part) != nil)
     }
 
-    @Test("leaves a template that cannot be parsed to its own refusal, which names the place of the error")
+    @Test("leaves a template that cannot be parsed to a refusal that names the place")
     func malformed() { #expect(NotificationAddress.fault(of: "https://a.example/{{ user", as: .image) == nil) }
 }

@@ -60,7 +60,7 @@ struct AddressPlaceholderTests {
         #expect(payloads.map { $0["aps"]?.object?["thread-id"]?.string } == ["chat-bells", "chat-", "chat-"])
     }
 
-    @Test("is refused if a device without the value would get an empty id")
+    @Test("gets a refusal if a device without the value would get an empty id")
     func needsDefault() {
         for id in ["{{user}}", " {{user | default: ' '}}"] {
             let presentations: KeyValuePairs = [

@@ -108,11 +108,11 @@ struct BlankNotificationTests {
         #expect(inFrench.pointer == .root / "notification" / "localizations" / "fr")
     }
 
-    @Test("is accepted for both providers if Apple's devices show its subtitle", arguments: subtitles)
+    @Test("passes for both providers if Apple's devices show its subtitle", arguments: subtitles)
     func subtitle(text: NotificationText) { #expect(fault(MessageContent(notification: text)) == nil) }
 
     @Test(
-        "is accepted for Android if the sender's fcm object has a text of its own",
+        "passes for Android if the sender's fcm object has a text of its own",
         arguments: [
             ["notification": ["title": "Noon"]], ["android": ["notification": ["body": "Noon"]]],
             ["android": ["notification": ["titleLocKey": "NOON"]]], ["notification": ["body": "{{user}}"]],
@@ -173,7 +173,7 @@ struct BlankPushTests {
         #expect(try await withheld(content, to: TemplateWorld.project, locales: ["fr", "en", "fr-CA"]) == [0, 2])
     }
 
-    @Test("leaves if the sender's own object has a text of its provider, or removes the text on purpose")
+    @Test("leaves if the sender's object has a text of its own, or removes the text on purpose")
     func overridden() async throws {
         var content = MessageContent(notification: NotificationText(subtitle: "Bells", body: "{{user}}"))
         content.overrides[.fcm] = JSONText(["notification": ["title": "Noon"]])
