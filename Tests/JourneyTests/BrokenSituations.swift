@@ -124,7 +124,8 @@ extension BrokenSituation {
     ]
 
     private static let credentials = [
-        BrokenSituation("a credential has expired", .bad, "app garden", "apns production certificate", "has expired") {
+        BrokenSituation("a credential has expired", .bad, "app garden", "APNs production: certificate ", "has expired")
+        {
             world in
             try await world.submitCertificate()
             // Nobody can submit one that has expired.
@@ -134,7 +135,7 @@ extension BrokenSituation {
             return Scene()
         },
         BrokenSituation(
-            "a credential expires soon", .note, "app garden", "apns production certificate", "expires in "
+            "a credential expires soon", .note, "app garden", "APNs production: certificate ", "expires in "
         ) { world in
             try await world.submitCertificate()
             return Scene()

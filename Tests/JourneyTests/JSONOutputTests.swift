@@ -73,7 +73,6 @@ extension Journeys {
                 Line("messages", "rate", "ID", "--per-second", "500"),
                 Line("messages", "pause", "ID"), Line("messages", "resume", "ID"),
                 Line("messages", "cancel", "ID", "--yes"),
-                Line("devices", "remove", "tablet", "--kind", "voip", code: 1),
                 Line("devices", "remove", "tablet", "--kind", "alert"), Line("devices", "erase-user", "frida", "--yes"),
                 Line("credentials", "retire", "1", "--yes"), Line("credentials", "delete", "1"),
                 Line("apps", "delete", "garden", "--yes"),
