@@ -60,7 +60,9 @@ package struct MessageSummary {
             + localizations.map { (" (\(TerminalText.clean($0.name)))", $0.value.object ?? JSONObject()) }
         return texts.flatMap { language, text in
             ["image", "link"].compactMap { name in
-                text[name]?.string.map { "  \(name)\(language): \(TerminalText.cut(TerminalText.clean($0), columns: textColumns))" }
+                text[name]?.string.map {
+                    "  \(name)\(language): \(TerminalText.cut(TerminalText.clean($0), columns: textColumns))"
+                }
             }
         }
     }
