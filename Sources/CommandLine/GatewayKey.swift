@@ -9,20 +9,23 @@ package enum GatewayKey {
     /// - Parameters:
     ///   - path: the file of --key-file; nil: the option was not given.
     ///   - folder: the data folder of a gateway that was started here.
-    ///   - service: the packaged service of this machine.
+    ///   - service: the packaged service of this machine, if the command asks it; nil: it asks another gateway.
+    ///   - address: the gateway's, for the message about a missing key.
     package static func read(
         file path: String?, environment: [String: String], here folder: String = "data",
-        service: PackagedService = PackagedService()
+        service: PackagedService? = nil, for address: String? = nil
     ) throws(CommandFault) -> String {
         if let path { return try read(file: path) }
         for name in ["CARILLON_KEY", "CARILLON_ADMIN_KEY"] {
             if let key = environment[name], !key.isEmpty { return try read(key, from: name) }
         }
-        if let folder = environment["CARILLON_DATA_DIR"], !folder.isEmpty, folder != service.dataFolder {
-            return try read(found: folder + "/admin-key")
+        if let folder = environment["CARILLON_DATA_DIR"], !folder.isEmpty, folder != service?.dataFolder {
+            return try read(found: folder + "/admin-key", for: address)
         }
         let ownFile = folder + "/admin-key"
-        guard !FileManager.default.fileExists(atPath: ownFile), service.isHere else { return try read(found: ownFile) }
+        guard let service, service.isHere, !FileManager.default.fileExists(atPath: ownFile) else {
+            return try read(found: ownFile, for: address)
+        }
         guard FileManager.default.isReadableFile(atPath: service.keyFile) else {
             let advice =
                 service.isReadable
@@ -38,7 +41,7 @@ package enum GatewayKey {
 
     /// Reads the first line of a file that nobody named. Others may write in its folder, so a link is not followed: it
     /// could lead to a secret of root's, which the command would send.
-    private static func read(found path: String) throws(CommandFault) -> String {
+    private static func read(found path: String, for address: String? = nil) throws(CommandFault) -> String {
         let contents: [UInt8]
         do throws(SecretFile.Fault) { contents = try SecretFile.read(path) } catch {
             let reason =
@@ -51,7 +54,8 @@ package enum GatewayKey {
                 }
             throw CommandFault(
                 .noPermission,
-                "no API key: \(reason). Set CARILLON_KEY or CARILLON_ADMIN_KEY, or give the key's file with --key-file")
+                "no API key\(address.map { " for \($0)" } ?? ""): \(reason). Set CARILLON_KEY or CARILLON_ADMIN_KEY, or "
+                    + "give the key's file with --key-file")
         }
         let line = contents.prefix { $0 != UInt8(ascii: "\n") }
         guard line.allSatisfy(isOfKey) else { throw isNoKey(path) }

@@ -24,7 +24,9 @@ struct GatewayOptions: ParsableArguments {
     func client() throws(CommandFault) -> GatewayClient {
         let hasData = FileManager.default.fileExists(atPath: "data/postgres")
         let caller = ProcessInfo.processInfo.environment
-        let environment = PackagedService().asking(for: caller, hasData: hasData)
+        let service = PackagedService()
+        let environment = service.asking(for: caller, url: url, hasData: hasData)
+        let isService = service.isAsked(by: caller, url: url, hasData: hasData)
         let place: GatewayPlace
         if let url {
             place = GatewayPlace(base: try GatewayAddress.base(url))
@@ -32,7 +34,9 @@ struct GatewayOptions: ParsableArguments {
             place = try GatewayPlace(environment: environment)
         }
         return GatewayClient(
-            base: place.base, key: try GatewayKey.read(file: keyFile, environment: environment),
+            base: place.base,
+            key: try GatewayKey.read(
+                file: keyFile, environment: environment, service: isService ? service : nil, for: place.base),
             authorities: try authorities(environment) + place.authorities, hosts: place.hosts)
     }
 

@@ -47,16 +47,29 @@ package struct PackagedService: Sendable {
         return caller.filter { !$0.key.hasPrefix(Self.prefix) }.merging(variables) { _, own in own }
     }
 
+    /// Whether a command of this caller asks the service, and may send it the service's key. A caller's own address
+    /// leads to another gateway unless it is the service's: any user of this machine may listen there.
+    ///
+    /// - Parameter url: the address on the command line; nil: none.
+    package func isAsked(by caller: [String: String], url: String? = nil, hasData: Bool) -> Bool {
+        guard !Self.choices.contains(where: { caller[$0]?.isEmpty == false }), !hasData else { return false }
+        let namesAddress = url != nil || Self.addresses.contains { caller[$0]?.isEmpty == false }
+        guard namesAddress else { return true }
+        let address = url ?? GatewayAddress.text(environment: caller)
+        return Self.withoutSlash(address) == GatewayAddress.text(environment: Self.filled(variables))
+    }
+
+    private static func withoutSlash(_ address: String) -> String {
+        address.hasSuffix("/") ? String(address.dropLast()) : address
+    }
+
     /// Returns the variables by which a command that asks a gateway finds this one. What the caller gives wins, and a
-    /// caller who gives an address gives all of it.
-    package func asking(for caller: [String: String], hasData: Bool) -> [String: String] {
-        guard isMeant(by: caller, hasData: hasData) else { return Self.filled(caller) }
-        var own = Self.filled(variables)
-        let given = caller.filter { !$0.value.isEmpty }
-        if Self.addresses.contains(where: { given[$0] != nil }) {
-            for name in Self.addresses { own[name] = nil }
-        }
-        return caller.merging(own) { given, own in given.isEmpty ? own : given }
+    /// caller who gives another address gets nothing of the service's.
+    ///
+    /// - Parameter url: the address on the command line; nil: none.
+    package func asking(for caller: [String: String], url: String? = nil, hasData: Bool) -> [String: String] {
+        guard isAsked(by: caller, url: url, hasData: hasData), isReadable else { return Self.filled(caller) }
+        return caller.merging(Self.filled(variables)) { given, own in given.isEmpty ? own : given }
     }
 
     private func isMeant(by caller: [String: String], hasData: Bool) -> Bool {

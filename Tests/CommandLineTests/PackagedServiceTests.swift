@@ -79,13 +79,45 @@ struct PackagedServiceTests {
     }
 
     @Test(
-        "gives commands no part of its address if the caller names one",
-        arguments: ["CARILLON_URL": "http://127.0.0.1:9", "CARILLON_LISTEN": "127.0.0.1:9"])
-    func addressNamed(name: String, value: String) throws {
-        try withService("CARILLON_LISTEN=127.0.0.1:8443\nCARILLON_TLS_CERTIFICATE=/chain.pem\n") { service throws in
-            let found = service.asking(for: [name: value], hasData: false)
-            #expect(GatewayAddress.text(environment: found) == "http://127.0.0.1:9")
-            #expect(found["CARILLON_DATA_DIR"] == service.dataFolder, "its key opens it")
+        "gives commands neither its key nor its address if the caller names another address",
+        arguments: [
+            ["CARILLON_URL": "http://127.0.0.1:9"], ["CARILLON_LISTEN": "127.0.0.1:9"],
+            ["CARILLON_LISTEN": "127.0.0.1:9", "CARILLON_URL": ""], ["CARILLON_URL": "http://127.0.0.1:8443"],
+        ])
+    func addressNamed(caller: [String: String]) throws {
+        let text = "CARILLON_LISTEN=127.0.0.1:8443\nCARILLON_TLS_CERTIFICATE=/chain.pem\nCARILLON_ADMIN_KEY=its-key\n"
+        try withService(text) { service throws in
+            #expect(service.asking(for: caller, hasData: false) == caller)
+            #expect(!service.isAsked(by: caller, hasData: false))
+            let named = service.asking(for: ["PATH": "/usr/bin"], url: "http://127.0.0.1:9", hasData: false)
+            #expect(named == ["PATH": "/usr/bin"])
+        }
+    }
+
+    @Test(
+        "gives commands its key if the caller names its own address",
+        arguments: ["http://127.0.0.1:9000", "http://127.0.0.1:9000/"])
+    func sameAddress(url: String) throws {
+        try withService("CARILLON_LISTEN=0.0.0.0:9000\nCARILLON_ADMIN_KEY=its-key\n") { service throws in
+            let named = service.asking(for: ["CARILLON_URL": url], hasData: false)
+            #expect(named["CARILLON_ADMIN_KEY"] == "its-key")
+            #expect(service.asking(for: [:], url: url, hasData: false)["CARILLON_ADMIN_KEY"] == "its-key")
+            #expect(service.isAsked(by: [:], url: url, hasData: false))
+        }
+    }
+
+    @Test("sends its key to no other gateway, and the error names that gateway")
+    func otherGateway() throws {
+        try withService("") { service throws in
+            try Data("key-of-the-service\n".utf8).write(to: URL(filePath: service.dataFolder + "/admin-key"))
+            let (caller, address) = (["CARILLON_URL": "http://127.0.0.1:9"], "http://127.0.0.1:9")
+            let environment = service.asking(for: caller, hasData: false)
+            let asked = service.isAsked(by: caller, hasData: false) ? service : nil
+            let fault = #expect(throws: CommandFault.self) {
+                try GatewayKey.read(
+                    file: nil, environment: environment, here: "/nowhere", service: asked, for: address)
+            }
+            #expect(fault?.description.contains("no API key for \(address)") == true)
         }
     }
 
@@ -103,8 +135,9 @@ struct PackagedServiceTests {
     func notAsked() throws {
         try withService("CARILLON_LISTEN=127.0.0.1:8443\n") { service throws in
             #expect(service.asking(for: [:], hasData: true) == [:])
+            #expect(!service.isAsked(by: [:], hasData: true))
             let other = ["CARILLON_DATA_DIR": "/srv/other"]
-            #expect(service.asking(for: other, hasData: false) == other)
+            #expect(service.asking(for: other, hasData: false) == other && !service.isAsked(by: other, hasData: false))
         }
     }
 
