@@ -78,6 +78,14 @@ package struct PostgresSettings: Sendable {
         value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? ""
     }
 
+    /// The role and the database, also where the address leaves them to libpq's defaults.
+    package var login: (role: String, database: String) {
+        let defaults = unsafe PQconndefaults().map { unsafe Self.given($0) } ?? []
+        func usual(_ name: String) -> String? { defaults.first { $0.name == name }?.value }
+        let role = value("user") ?? usual("user") ?? ""
+        return (role, database.isEmpty ? usual("dbname") ?? role : database)
+    }
+
     func value(_ name: String) -> String? { keywords.first { $0.name == name }?.value }
 }
 

@@ -40,6 +40,9 @@ extension SQLState {
     package static let invalidPassword = SQLState("28P01")
     package static let invalidAuthorization = SQLState("28000")
     package static let databaseMissing = SQLState("3D000")
+    package static let insufficientPrivilege = SQLState("42501")
+    /// At a connect: the database accepts no connections.
+    package static let notInPrerequisiteState = SQLState("55000")
 
     package static let serializationFailure = SQLState("40001")
     package static let deadlockDetected = SQLState("40P01")

@@ -15,9 +15,32 @@ extension BrokenSituation {
             try await world.migrate()
             return try await world.database(for: "LOGIN", mayCreate: true)
         },
+        BrokenSituation("the search path names no schema", .bad, "database", "names no schema for its tables") {
+            world in
+            try await world.database(for: "LOGIN") { "ALTER ROLE \($0) SET search_path = nowhere" }
+        },
+        BrokenSituation("the search path is empty", .bad, "database", "names no schema for its tables") { world in
+            try await world.database(for: "LOGIN") { "ALTER ROLE \($0) SET search_path = ''" }
+        },
+        BrokenSituation(
+            "the role may not connect", .bad, "database", "the role may not connect to the database"
+        ) { world in
+            try await world.database(for: "LOGIN", mayCreate: true) { _ in
+                """
+                DO $$ BEGIN
+                    EXECUTE format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', current_database());
+                END $$
+                """
+            }
+        },
         BrokenSituation("the role may have too few sessions", .bad, "database", "allows 5 sessions") { world in
             try await world.database(for: "LOGIN CONNECTION LIMIT 5", mayCreate: true)
         },
+        wrongEncoding,
+    ]
+
+    /// Its remedy is another database.
+    fileprivate static let wrongEncoding =
         BrokenSituation("the encoding is not UTF-8", .bad, "database", "its encoding is LATIN1") { world in
             let name = "latin_" + World.unique()
             try await world.database { pool in
@@ -25,19 +48,23 @@ extension BrokenSituation {
             }
             let url = try #require(world.settings["DATABASE_URL"])
             return Scene(settings: ["DATABASE_URL": url.replacing(/\/world_[0-9a-f]+/, with: "/" + name)])
-        },
-    ]
+        }
 }
 
 extension World {
     fileprivate static func unique() -> String { UUID().uuidString.lowercased().filter { $0 != "-" } }
 
     /// Makes a role with these options, and returns the scene in which it is the gateway's.
-    fileprivate func database(for options: String, mayCreate: Bool = false) async throws -> BrokenSituation.Scene {
+    ///
+    /// - Parameter change: makes further SQL of the role's name.
+    fileprivate func database(
+        for options: String, mayCreate: Bool = false, _ change: ((String) -> String)? = nil
+    ) async throws -> BrokenSituation.Scene {
         let role = "planter_" + Self.unique()
         try await database { pool in
             try await pool.script("CREATE ROLE \(role) \(options)")
             if mayCreate { try await pool.script("GRANT CREATE ON SCHEMA public TO \(role)") }
+            if let change { try await pool.script(change(role)) }
         }
         let url = try #require(settings["DATABASE_URL"]).replacing("carillon@", with: role + "@")
         return BrokenSituation.Scene(settings: ["DATABASE_URL": url])
@@ -59,9 +86,31 @@ extension Journeys {
                     let complaints = refused.logged.split(separator: "\n").filter { $0.hasPrefix("carillon: ") }
                     #expect(complaints.count == 1)
                     #expect(complaints.first.map(situation.isSaid) == true, "\(refused.logged)")
-                    let sql = ["ALTER DATABASE ", "REASSIGN OWNED BY ", "ALTER ROLE ", "CREATE DATABASE "]
+                    let sql = ["GRANT ", "DO $own$ ", "CREATE SCHEMA ", "ALTER ROLE ", "CREATE DATABASE "]
                     #expect(sql.contains { complaints.first?.contains($0) == true }, "\(complaints)")
                 }
+            }
+        }
+
+        @Test(
+            "works on it once a superuser has run the SQL that it names",
+            arguments: BrokenSituation.unfit.filter { $0.name != BrokenSituation.wrongEncoding.name })
+        func mended(_ situation: BrokenSituation) async throws {
+            try await World.within { world in
+                let scene = try await situation.make(world)
+                var done: Set<String> = []
+                // A remedy may bring another fault to light, and never the same one.
+                while true {
+                    let program = try Program(
+                        ["migrate"], settings: world.settings.merging(scene.settings) { _, new in new },
+                        logs: world.folder)
+                    if try await program.end() == .exited(0) { break }
+                    let found = program.logged.firstMatch(of: /as a superuser(?:, in this database)?: ([^\n]+)/)
+                    let sql = String(try #require(found, "\(program.logged)").output.1)
+                    try #require(done.insert(sql).inserted, "\(sql) did not help: \(program.logged)")
+                    try await world.database { try await $0.script(sql) }
+                }
+                #expect(!done.isEmpty)
             }
         }
 

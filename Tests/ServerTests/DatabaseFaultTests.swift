@@ -18,15 +18,20 @@ struct DatabaseFaultTests {
             (
                 .noRight(role: "Push\"er", schema: "public", database: "my bells"),
                 "the role Push\"er may not create tables in the schema public of the database my bells",
-                "ALTER DATABASE \"my bells\" OWNER TO \"Push\"\"er\""
+                "in this database: GRANT CREATE, USAGE ON SCHEMA public TO \"Push\"\"er\""
             ),
             (
-                .noRight(role: "pusher", schema: nil, database: "1st"), "finds no schema for its tables",
-                "ALTER DATABASE \"1st\" OWNER TO pusher"
+                .noSchema(role: "pusher", named: "My bells", database: "1st"), "names no schema for its tables",
+                "in this database: CREATE SCHEMA \"My bells\" AUTHORIZATION pusher"
             ),
             (
-                .otherOwner("postgres", role: "pusher"), "its tables belong to the role postgres",
-                "REASSIGN OWNED BY postgres TO pusher"
+                .noSchema(role: "pusher", named: nil, database: "1st"), "names no schema for its tables",
+                "ALTER ROLE pusher IN DATABASE \"1st\" SET search_path = pusher"
+            ),
+            (
+                .otherOwner("postgres", role: "push'er", schema: "public"), "its tables belong to the role postgres",
+                "format('ALTER TABLE %s OWNER TO %I', oid::regclass, 'push''er') FROM pg_class WHERE relnamespace = "
+                    + "'public'::regnamespace AND relkind IN ('r', 'p') AND relowner = 'postgres'::regrole"
             ),
             (
                 .sessions(5, allowedBy: .role("pusher")), "the connection limit of the role pusher allows 5 sessions",

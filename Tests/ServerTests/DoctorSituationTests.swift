@@ -18,6 +18,15 @@ struct DoctorSituationTests {
             (UnavailableReason.rejected(.databaseMissing), "has no database of this name", "createdb"),
             (.rejected(.invalidPassword), "refuses the user or the password", "correct the user and the password"),
             (.rejected(.invalidAuthorization), "has no such role, or its pg_hba.conf", "createuser"),
+            (.rejected(.invalidAuthorization), "does not let the role in", "ALTER ROLE carillon LOGIN"),
+            (
+                .rejected(.insufficientPrivilege), "the role may not connect to the database",
+                "GRANT CONNECT ON DATABASE garden TO carillon"
+            ),
+            (
+                .rejected(.notInPrerequisiteState), "the database accepts no connections",
+                "ALTER DATABASE garden ALLOW_CONNECTIONS true"
+            ),
             (.rejected(.tooManyConnections), "has no free connection", "max_connections"),
             (.unreachable, "no PostgreSQL server answers", "start it"),
             (.nameUnknown, "the host's name is not known", "name server"),

@@ -65,13 +65,20 @@ enum DatabaseErrorText {
     }
 
     static func remedy(of outage: UnavailableReason?, at place: DatabasePlace) -> String {
-        if case .folder = place { return "read postgres.log in that folder" }
+        guard case .named(let settings) = place else { return "read postgres.log in that folder" }
+        func role() -> String { DatabaseFault.quoted(settings.login.role) }
+        func database() -> String { DatabaseFault.quoted(settings.login.database) }
         return switch outage {
         case .rejected(.databaseMissing):
             "create it (createdb), or correct the database's name in CARILLON_DATABASE_URL"
         case .rejected(.invalidPassword): "correct the user and the password in CARILLON_DATABASE_URL"
         case .rejected(.invalidAuthorization):
-            "create the role (createuser), correct CARILLON_DATABASE_URL, or add a line for the role to pg_hba.conf"
+            "create the role (createuser), let it log in (ALTER ROLE \(role()) LOGIN), correct CARILLON_DATABASE_URL, "
+                + "or add a line for the role to pg_hba.conf"
+        case .rejected(.insufficientPrivilege):
+            "as a superuser: GRANT CONNECT ON DATABASE \(database()) TO \(role())"
+        case .rejected(.notInPrerequisiteState):
+            "as a superuser: ALTER DATABASE \(database()) ALLOW_CONNECTIONS true"
         case .rejected(.tooManyConnections):
             "raise max_connections or the role's CONNECTION LIMIT, or end other sessions"
         case .nameUnknown: "correct the host in CARILLON_DATABASE_URL, or check the name server (/etc/resolv.conf)"
@@ -87,6 +94,8 @@ enum DatabaseErrorText {
         case .rejected(.invalidPassword): "PostgreSQL refuses the user or the password"
         case .rejected(.invalidAuthorization):
             "PostgreSQL has no such role, or its pg_hba.conf does not let the role in"
+        case .rejected(.insufficientPrivilege): "the role may not connect to the database"
+        case .rejected(.notInPrerequisiteState): "the database accepts no connections"
         case .rejected(.tooManyConnections): "PostgreSQL has no free connection"
         case .rejected(.cannotConnectNow): "PostgreSQL is starting or stopping"
         case .rejected(let state): "PostgreSQL rejects the connection (SQLSTATE \(state.code))"
