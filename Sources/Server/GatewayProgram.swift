@@ -87,7 +87,7 @@ package struct GatewayProgram: Sendable {
         on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ServedIdentity?,
         _ beginning: DrainBeginning
     ) async throws {
-        let database = DatabaseWatch(report: { log.note($0) })
+        let database = DatabaseWatch(report: { log.note($0) }, delayed: { resources.locks.suspect() })
         for pool in [resources.pool, resources.apiPool] { await database.follow(pool) }
         let stores = Stores(pool: resources.pool, steps: steps, database: database)
         let vault = try Vault(masterKey: resources.masterKey.revealed)
@@ -130,6 +130,7 @@ package struct GatewayProgram: Sendable {
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
                 .init(service: ImpairmentWatchService(watch: resources.watch, pool: resources.pool)),
+                .init(service: LockWatchService(watch: resources.locks, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)),
                 .init(service: WakeUps(fanOut: fanOut, remover: remover)),
                 .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),

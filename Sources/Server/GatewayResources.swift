@@ -21,6 +21,7 @@ struct GatewayResources: Sendable {
     let adminKeyFile: String?
     let privateServer: PrivateServer?
     let watch: ImpairmentWatch
+    let locks: LockWatch
     let migrationsApplied: [String]
 
     /// Starts or adopts the private PostgreSQL if no other is named, and brings the schema up to this program's.
@@ -45,7 +46,7 @@ struct GatewayResources: Sendable {
         return GatewayResources(
             database: database, pool: pool, apiPool: PostgresPool(database, loop: loop, impaired: watch.failed),
             loop: loop, masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: nil, privateServer: nil,
-            watch: watch, migrationsApplied: applied)
+            watch: watch, locks: LockWatch(log: log), migrationsApplied: applied)
     }
 
     private static func openPrivate(_ settings: Settings, _ loop: ReactorLoop, _ log: Logger) async throws
@@ -67,7 +68,7 @@ struct GatewayResources: Sendable {
             return GatewayResources(
                 database: database, pool: pool, apiPool: PostgresPool(database, loop: loop, impaired: watch.failed),
                 loop: loop, masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: adminKeyFile,
-                privateServer: server, watch: watch, migrationsApplied: applied)
+                privateServer: server, watch: watch, locks: LockWatch(log: log), migrationsApplied: applied)
         } catch {
             await server.stop()
             throw error
@@ -100,7 +101,6 @@ struct GatewayResources: Sendable {
             }
         } catch { throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place)) }
         await DatabaseDurability.report(pool, log)
-        await DatabaseFitness.reportBlocking(pool, log)
         if let first = applied.first, let last = applied.last {
             log.info(
                 "Migrated the database",

@@ -114,20 +114,44 @@ extension Journeys {
             }
         }
 
-        @Test("learns from the doctor which session keeps its work waiting")
-        func blocked() async throws {
+        @Test(
+            "learns from the doctor which session keeps its work waiting",
+            arguments: ["LOCK TABLE messages", "PERFORM 1 FROM registrations FOR UPDATE"])
+        func blocked(statement: String) async throws {
             try await World.within { world in
                 try await world.migrate()
                 // A session counts as blocking after two seconds.
                 let said = try await world.database { pool in
                     try await pool.transaction { transaction async throws(PostgresError) -> String in
                         try await transaction.script(
-                            "SET LOCAL application_name = 'backup'; LOCK TABLE messages; SELECT pg_sleep(2.5)")
+                            "SET LOCAL application_name = 'backup'; DO 'BEGIN \(statement); END'; SELECT pg_sleep(2.5)")
                         return (try? await world.doctor().printed) ?? "the doctor did not end"
                     }
                 }
                 #expect(said.contains("BAD   database: a session keeps work waiting: PostgreSQL's process "), "\(said)")
                 #expect(said.contains("(backup) holds ") && said.contains("SELECT pg_terminate_backend("), "\(said)")
+            }
+        }
+
+        @Test("names in its log, once, the session that locks a table while it runs")
+        func lockedLater() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.database { pool in
+                    try await pool.transaction { transaction async throws(PostgresError) in
+                        try await transaction.script(
+                            """
+                            SET LOCAL application_name = 'backup';
+                            SET LOCAL idle_in_transaction_session_timeout = 0;
+                            LOCK TABLE messages
+                            """)
+                        try? await eventually("the log to name the session") {
+                            gateway.program.logged.contains("(backup) holds messages")
+                        }
+                    }
+                }
+                #expect(gateway.program.logged.components(separatedBy: "(backup) holds messages").count == 2)
+                try await gateway.stopGently()
             }
         }
     }

@@ -244,6 +244,7 @@ extension GatewayServices {
         if problem.code == .databaseUnavailable, problem.cause != nil {
             stores.database.failed("requests refused", .unavailable)
         }
+        if problem.code == .databaseBusy { stores.database.delayed() }
         let route = endpoint.map { "\($0.method) \($0.template)" } ?? "none"
         var metadata: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
         if let cause = problem.cause { metadata["cause"] = "\(cause)" }

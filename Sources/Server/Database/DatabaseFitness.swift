@@ -1,4 +1,3 @@
-import Logging
 import Postgres
 import Reactor
 import Store
@@ -194,13 +193,5 @@ enum DatabaseFitness {
 
     static func blocking(_ pool: PostgresPool) async throws(PostgresError) -> [LockHolder] {
         try await LockHolder.read(pool, since: blockingMin, onlyBlocking: true)
-    }
-
-    static func reportBlocking(_ pool: PostgresPool, _ log: Logger) async {
-        for holder in (try? await blocking(pool)) ?? [] {
-            log.warning(
-                "Another session holds tables of the gateway: work waits",
-                metadata: ["held_by": "\(holder)", "remedy": "\(DatabaseFault.blocked(holder).remedy)"])
-        }
     }
 }

@@ -16,8 +16,12 @@ package final class DatabaseWatch: Sendable {
 
     private let status = Mutex(DatabaseStatus())
     private let report: @Sendable (Report) -> Void
+    /// Called whenever a call was too slow, or found no session: another session may hold a lock.
+    package let delayed: @Sendable () -> Void
 
-    package init(report: @escaping @Sendable (Report) -> Void = { _ in }) { self.report = report }
+    package init(
+        report: @escaping @Sendable (Report) -> Void = { _ in }, delayed: @escaping @Sendable () -> Void = {}
+    ) { (self.report, self.delayed) = (report, delayed) }
 
     /// Follows the pool's attempts to connect.
     package func follow(_ pool: PostgresPool) async {
@@ -31,6 +35,7 @@ package final class DatabaseWatch: Sendable {
     /// Records that a call failed, with its consequence in fixed words: "planning delayed".
     package func failed(_ consequence: String, _ fault: StoreFault) {
         guard let failure = DatabaseStatus.Failure(fault) else { return }
+        if failure != .refusal { delayed() }
         let news = status.withLock { $0.callFailed(consequence, failure, Clocks.monotonicNow()) }
         if let news { report(Report(news: news, reason: "\(fault)", consequence: consequence)) }
     }

@@ -26,7 +26,8 @@ enum MigrationSQL {
         unprepared: "INSERT INTO schema_migrations (position, name, checksum) VALUES (:position, :name, :checksum)")
 
     /// Transactions that hold tables of this schema for longer than a time, oldest first, with their age in seconds. With
-    /// `only_blocking`, only those of other programs that keep work waiting, or would. The activity of other roles is
+    /// `only_blocking`, only those of other programs that keep work waiting, or would, such as a forgotten transaction
+    /// that has locked rows. The activity of other roles is
     /// null if this role may not see it.
     static let holders = Statement(
         unprepared: """
@@ -35,7 +36,8 @@ enum MigrationSQL {
             FROM (
                 SELECT held.pid, array_agg(DISTINCT c.relname::text ORDER BY c.relname::text) AS tables,
                     bool_or(held.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
-                        AS keeps_writes_out
+                        AS keeps_writes_out,
+                    bool_or(held.mode IN ('RowShareLock', 'RowExclusiveLock')) AS locks_rows
                 FROM pg_locks held
                 JOIN pg_class c ON c.oid = held.relation AND c.relkind IN ('r', 'p')
                 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
@@ -46,7 +48,7 @@ enum MigrationSQL {
             JOIN pg_stat_activity a ON a.pid = l.pid
             WHERE coalesce(a.xact_start < clock_timestamp() - :age_us * interval '1 microsecond', true)
                 AND (NOT :only_blocking OR coalesce(a.application_name <> current_setting('application_name'), true)
-                    AND (l.keeps_writes_out OR l.pid = ANY (ARRAY(
+                    AND (l.keeps_writes_out OR l.locks_rows AND a.state = 'idle in transaction' OR l.pid = ANY (ARRAY(
                         SELECT unnest(pg_blocking_pids(waiting.pid)) FROM pg_stat_activity waiting
                         WHERE waiting.datname = current_database() AND waiting.wait_event_type = 'Lock'))))
             ORDER BY a.xact_start NULLS LAST, l.pid LIMIT :limit
