@@ -90,7 +90,10 @@ struct DoctorSituationTests {
         }
         let unsafe = DoctorRules.durability(
             DatabaseDurability(commitLevel: "off", dangers: ["fsync", "full_page_writes"]))
-        #expect(unsafe.level == .note && unsafe.text.hasSuffix(": fsync = off, full_page_writes = off"))
+        #expect(unsafe.level == .note)
+        #expect(unsafe.text.contains(": fsync = off, full_page_writes = off; synchronous_commit is off by default"))
+        let strong = DoctorRules.durability(DatabaseDurability(commitLevel: "on", dangers: ["fsync"]))
+        #expect(strong.text.hasSuffix(": fsync = off"))
         #expect(unsafe.remedy?.contains("fsync = on, full_page_writes = on") == true)
     }
 

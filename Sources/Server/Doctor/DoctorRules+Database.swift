@@ -78,17 +78,20 @@ extension DoctorRules {
     package static func unfit(_ fault: DatabaseFault) -> Finding { .bad("database", fault.sentence, fault.remedy) }
 
     package static func durability(_ found: DatabaseDurability) -> Finding {
+        let raised = "synchronous_commit is \(found.commitLevel) by default; the gateway's sessions set it to on"
         guard found.dangers.isEmpty else {
             let off = found.dangers.map { "\($0) = off" }.joined(separator: ", ")
             return .note(
-                "durability", "a crash of the database's machine may lose or damage accepted messages: \(off)",
+                "durability",
+                "a crash of the database's machine may lose or damage accepted messages: \(off)"
+                    + (found.isRaised ? "; \(raised)" : ""),
                 "set " + found.dangers.map { "\($0) = on" }.joined(separator: ", ")
                     + " for the server (ALTER SYSTEM), and reload it")
         }
         return .good(
             "durability",
             found.isRaised
-                ? "synchronous_commit is \(found.commitLevel) by default; the gateway's sessions set it to on"
+                ? raised
                 : "an answer follows the disk (synchronous_commit is \(found.commitLevel))")
     }
 
