@@ -88,17 +88,5 @@ package struct PackagedService: Sendable {
         return variables.merging(texts) { given, other in given.isEmpty ? other : given }
     }
 
-    /// Reads lines NAME=value as systemd does: quotes around a value are removed; # and ; begin a comment.
-    package static func variables(in text: String) -> [String: String] {
-        var found: [String: String] = [:]
-        for written in text.split(whereSeparator: \.isNewline) {
-            let line = written.trimmingCharacters(in: .whitespaces)
-            guard !line.hasPrefix("#"), !line.hasPrefix(";"), let sign = line.firstIndex(of: "=") else { continue }
-            let name = line[..<sign].trimmingCharacters(in: .whitespaces)
-            let value = line[line.index(after: sign)...].trimmingCharacters(in: .whitespaces)
-            let isQuoted = value.count > 1 && value.first == value.last && (value.first == "\"" || value.first == "'")
-            found[name] = isQuoted ? String(value.dropFirst().dropLast()) : value
-        }
-        return found
-    }
+    package static func variables(in text: String) -> [String: String] { EnvironmentFile(text).variables }
 }

@@ -36,6 +36,21 @@ struct PackagedServiceTests {
             ])
     }
 
+    /// Each of these was given to systemd 252 too.
+    @Test(
+        "has each value as systemd reads it",
+        arguments: [
+            ("A=one\\\n  two\nB=3\n", ["A": "one  two", "B": "3"]), ("A=C:\\\\dir\\ name\n", ["A": "C:\\dir name"]),
+            ("A=\"one \\\ntwo\"\n", ["A": "one two"]), ("A=\"one\ntwo\"\n", ["A": "one\ntwo"]),
+            ("A=\"\\$x \\\" \\n\"\n", ["A": "$x \" \\n"]), ("A='one\\\ntwo'\n", ["A": "one\\\ntwo"]),
+            ("A=\"one\" 'two' three\n", ["A": "onetwothree"]), ("A='  '\nB=  \n", ["A": "  ", "B": ""]),
+            ("A=it's\nB=2", ["A": "it's", "B": "2"]), ("A=1 # no comment \n", ["A": "1 # no comment"]),
+            ("# joined \\\nA=1\n ; B=2\r\nC=3\r\n", ["C": "3"]), ("A\\\n=1\nB=1\nB=2\n", ["B": "2"]),
+        ])
+    func systemd(text: String, variables: [String: String]) {
+        #expect(PackagedService.variables(in: text) == variables, "\(text)")
+    }
+
     @Test("gets none of the variables of a caller who names no gateway")
     func meant() throws {
         try withService("CARILLON_LISTEN=127.0.0.1:9000\n") { service throws in
