@@ -7,16 +7,17 @@ struct Checkup {
     func run() async -> [Finding] {
         let (own, service) = (ProcessInfo.processInfo.environment, PackagedService())
         let hasData = FileManager.default.fileExists(atPath: "data/postgres")
-        guard let environment = service.environment(of: own, hasData: hasData) else { return await findings(own) }
+        guard let environment = service.environment(of: own, hasData: hasData) else { return await findings(own, nil) }
         // Relative paths among its settings begin there.
         _ = FileManager.default.changeCurrentDirectoryPath(service.dataFolder)
-        return [DoctorRules.examines(service)] + (await findings(environment))
+        return [DoctorRules.examines(service)] + (await findings(environment, service.settingsFile))
     }
 
-    private func findings(_ environment: [String: String]) async -> [Finding] {
+    /// - Parameter unitFile: the file that the variables were read from; nil: they are this process's own.
+    private func findings(_ environment: [String: String], _ unitFile: String?) async -> [Finding] {
         let (settings, unknown): (Settings, [UnknownSetting])
         do {
-            let reader = try SettingsReader(environment: environment)
+            let reader = try SettingsReader(environment: environment, unitFile: unitFile)
             (settings, unknown) = (try reader.read(), reader.unknownVariables)
         } catch { return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")] }
         var findings = DoctorRules.settings(unknown: unknown) + [files()]
