@@ -24,7 +24,8 @@ package struct WakeUpSettings: Equatable, Sendable {
     package static let gather: ClosedRange<Int32> = 0...60_000
     package static let weight: ClosedRange<Int32> = 1...1_000_000_000
     package static let subscriptions: ClosedRange<Int32> = 1...10_000_000
-    package static let unproven: ClosedRange<Int32> = 0...8_760
+    /// With 0, a new token could end before its first push.
+    package static let unproven: ClosedRange<Int32> = 1...8_760
 
     package var gather: Duration { .milliseconds(Int64(gatherMilliseconds)) }
     package var expiresAfter: Duration { .seconds(Int64(min(defaultDays, longestDays)) * 86_400) }
