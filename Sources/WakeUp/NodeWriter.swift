@@ -55,14 +55,23 @@ package struct NodeWriter: Sendable {
         _ write: TreeWrite, app: AppID, _ policy: NodeStore.WritePolicy
     ) async throws(StoreFault) -> NodeStore.WriteReply {
         let reply = try await commit(write, app, policy)
-        guard reply == .refused(.subtreeTooLarge), !write.removals.isEmpty else { return reply }
+        guard reply == .refused(.subtreeTooLarge) else { return reply }
+        guard !write.removals.isEmpty else { return try await explained(reply, write, app) }
         if let others = write.withoutRemovals {
             let reply = try await commit(others, app, policy)
-            guard reply == .written else { return reply }
+            guard reply == .written else { return try await explained(reply, others, app) }
         }
         try await store.beginRemoval(of: write.removals, app: app)
         steps?.reached(.removalCommitted)
         return .removing
+    }
+
+    /// Tells a write that is too large from one whose nodes are still being removed.
+    private func explained(
+        _ reply: NodeStore.WriteReply, _ write: TreeWrite, _ app: AppID
+    ) async throws(StoreFault) -> NodeStore.WriteReply {
+        guard reply == .refused(.subtreeTooLarge) else { return reply }
+        return try await store.isBeingRemoved(write, app: app) ? .beingRemoved : reply
     }
 
     private func commit(

@@ -163,6 +163,27 @@ struct ServedNodeTests {
         }
     }
 
+    @Test(
+        "ask to try again later while a node that is too large to be replaced is being removed",
+        arguments: [("users.json", #"{"eve": 1}"#), ("users/ann.json", "1")])
+    func writesDuringRemovals(path: String, body: String) async throws {
+        try await withGateway { world in
+            try await world.makeApp()
+            let remover = NodeRemover(store: world.stores.nodes, database: DatabaseWatch(), raised: {})
+            let members = (0..<6_000).map { #""k\#($0)":1"# }.joined(separator: ",")
+            for user in ["ann/a", "ann/b"] {
+                try await world.expect(204, "PUT", "/base/tower/users/\(user).json", "{\(members)}")
+            }
+            let early = try await world.refuse(.subtreeTooLarge, "PUT", "/base/tower/\(path)", body)
+            #expect(early.header("retry-after") == nil && early.text.contains("remove it first"))
+            try await world.expect(202, "DELETE", "/base/tower/users.json")
+            let refused = try await world.refuse(.subtreeTooLarge, "PUT", "/base/tower/\(path)", body)
+            #expect(refused.header("retry-after") == "2" && refused.text.contains("is being removed"))
+            while try await remover.removeNext() {}
+            try await world.expect(204, "PUT", "/base/tower/\(path)", body)
+        }
+    }
+
     @Test("hold large answers that nobody reads within a budget, and keep a part of it for keys")
     func unreadAnswers() async throws {
         var limits = GatewayLimits()

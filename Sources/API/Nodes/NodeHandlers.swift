@@ -85,6 +85,12 @@ struct NodeHandlers: Sendable {
         switch try await translating(.isIdempotent, await writer.write(write, app: app.id, policy)) {
         case .written: return .done
         case .removing: return Answer(.accepted, JSONWriter.body { $0.member("removing", true) })
+        case .beingRemoved:
+            throw Problem(
+                .subtreeTooLarge,
+                "This node, or one above it, is being removed in portions, and still has too many values. Nothing was "
+                    + "changed. Send the request again, until the removal is over.",
+                retryAfterSeconds: RetryHint.nodeRemoval)
         case .refused(let fault): throw Problem(fault, in: .body)
         }
     }

@@ -186,6 +186,8 @@ enum RetryHint {
     static let databaseImpaired = 30
     static let databaseBusy = 1
     static let overloaded = 1
+    /// Many portions of a node are removed in this time.
+    static let nodeRemoval = 2
     /// Some of a thousand messages finish in this time.
     static let backlogFull = 10
     /// A followed message may finish in this time.

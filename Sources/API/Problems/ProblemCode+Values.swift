@@ -237,7 +237,8 @@ extension ProblemCode {
             """,
         remedy: """
             read or write the children one by one. `shallow=true&limit=1000` lists the keys of a large node's children \
-            in pages. To replace a large node by something else, remove it first: `DELETE` and `null` have no limit.
+            in pages. To replace a large node by something else, remove it first: `DELETE` and `null` have no limit. \
+            With `Retry-After`, the node is being removed: repeat the request then.
             """)
 
     package static let invalidRules = ProblemCode(

@@ -21,6 +21,18 @@ extension NodeStore {
         try await translating { () throws(PostgresError) in _ = try await pool.run([begin], transaction: .init()) }
     }
 
+    /// Whether a node that the write replaces, or one above it, is being removed in portions. The replaced nodes are
+    /// siblings, or one alone.
+    package func isBeingRemoved(_ write: TreeWrite, app: AppID) async throws(StoreFault) -> Bool {
+        let own = write.replacements.map(\.path)
+        let above = own.first.map { $0.nodes(fromDepth: 0).dropLast() } ?? []
+        let ask = Query(RemovalSQL.isUnderWay) {
+            $0.int64("app", app.value)
+            $0.textArray("paths", (above + own).map(\.text))
+        }
+        return try await translating { () throws(PostgresError) in try await pool.read(ask).one(Bool.init) }
+    }
+
     /// Removes the next portion of a node that is being removed. Returns false if there is none, or if others work on
     /// all of them. After a fault, the node is due again some seconds later.
     ///
@@ -97,6 +109,10 @@ enum RemovalSQL {
         INSERT INTO node_removals (app_id, path, due_at) SELECT :app, path, \(now) FROM unnest(:paths) AS asked (path)
         ORDER BY path ON CONFLICT (app_id, path) DO NOTHING
         """)
+
+    static let isUnderWay = Statement(
+        "removal_is_under_way",
+        "SELECT EXISTS (SELECT FROM node_removals WHERE app_id = :app AND path = ANY (:paths))")
 
     /// Takes the removal that waits longest, for some seconds. A portion is over before they are. If the process ends, or a
     /// write of the app takes longer, two portions are removed at once, which harms nothing.

@@ -113,6 +113,9 @@ package struct NodeStore: Sendable {
         case written
         /// The write is too large for one transaction. What it removes is removed in portions.
         case removing
+        /// The write is too large as long as nodes that it replaces are removed in portions. Nothing is written; the
+        /// same write may pass later.
+        case beingRemoved
         /// The subtrees that it replaces have too many leaves.
         case refused(NodeFault)
     }
