@@ -130,12 +130,14 @@ def test_package_sends_a_push_where_there_is_no_swift(installed_root, record_pro
         assert (installed_root / file).exists(), file
     said = run("chroot", installed_root, "carillon", "demo", "--once", "--folder", "/srv/demo")
     assert "It adds up" in said, said
-    # Commands find the service, here started by hand, and its key.
+    # Commands send the service's key to its own address alone. This one is started by hand, at another.
     serve = ["chroot", installed_root, "env", "CARILLON_DATA_DIR=/var/lib/carillon", "CARILLON_LISTEN=127.0.0.1:0"]
     service = subprocess.Popen([*serve, "carillon", "serve"], stdout=subprocess.PIPE, text=True)
     try:
         url = next(line.split()[-1] for line in service.stdout if line.startswith("carillon is ready on "))
-        made = run("chroot", installed_root, "carillon", "apps", "create", "weather", "--name", "Weather", "--url", url)
+        create = ["carillon", "apps", "create", "weather", "--name", "Weather", "--url", url]
+        assert f"no API key for {url}" in run("chroot", installed_root, *create, status=77)
+        made = run("chroot", installed_root, *create, "--key-file", "/var/lib/carillon/admin-key")
         assert "weather" in made, made
         # The status depends on this machine's clock and network.
         said = run("chroot", installed_root, "carillon", "doctor", status=None)
