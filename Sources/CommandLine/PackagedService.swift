@@ -52,7 +52,7 @@ package struct PackagedService: Sendable {
     ///
     /// - Parameter url: the address on the command line; nil: none.
     package func isAsked(by caller: [String: String], url: String? = nil, hasData: Bool) -> Bool {
-        guard !Self.choices.contains(where: { caller[$0]?.isEmpty == false }), !hasData else { return false }
+        guard isUsual(for: caller, hasData: hasData) else { return false }
         let namesAddress = url != nil || Self.addresses.contains { caller[$0]?.isEmpty == false }
         guard namesAddress else { return true }
         let address = url ?? GatewayAddress.text(environment: caller)
@@ -73,7 +73,12 @@ package struct PackagedService: Sendable {
     }
 
     private func isMeant(by caller: [String: String], hasData: Bool) -> Bool {
-        !Self.choices.contains { caller[$0]?.isEmpty == false } && !hasData && isReadable
+        isUsual(for: caller, hasData: hasData) && isReadable
+    }
+
+    /// Whether neither a variable nor a folder of data names another gateway.
+    private func isUsual(for caller: [String: String], hasData: Bool) -> Bool {
+        !Self.choices.contains { caller[$0]?.isEmpty == false } && !hasData
     }
 
     /// Adds the members of the JSON file that CARILLON_SETTINGS_FILE names, which variables override. `carillon

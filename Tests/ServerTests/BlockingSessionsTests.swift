@@ -11,7 +11,7 @@ struct BlockingSessionsTests {
         LockHolder(process: process, program: "psql", tables: ["messages"], doing: "active", heldFor: .seconds(3))
     }
 
-    @Test("are news once, however often they are found")
+    @Test("make news once, however often they are found")
     func once() {
         var sessions = BlockingSessions()
         let (first, second) = (Self.holder(1), Self.holder(2))
@@ -21,7 +21,7 @@ struct BlockingSessionsTests {
         #expect(sessions.found([first, second], now: later + .seconds(2)) == .init(begun: [], isOver: false))
     }
 
-    @Test("are over, once, when nobody has waited for them for a while")
+    @Test("end once, when nobody has waited for them for a while")
     func over() {
         var sessions = BlockingSessions()
         #expect(sessions.found([], now: Self.start) == .init(begun: [], isOver: false))

@@ -12,7 +12,7 @@ package struct BlockingSessions: Sendable {
         package init(begun: [LockHolder], isOver: Bool) { (self.begun, self.isOver) = (begun, isOver) }
     }
 
-    /// A session that holds rows is found only while somebody waits for them. A caller repeats its request sooner.
+    /// A session that holds rows may be found only while somebody waits for them. A caller repeats its request sooner.
     package static let quietMin: Duration = .seconds(30)
 
     /// The time at which each session was found last, by its process.
