@@ -13,7 +13,8 @@ struct AddressPlaceholderTests {
         let message = CompiledMessage(content, message: TemplateWorld.id)
         try message.check()
         return try await TemplateWorld(message, values.map { [$0] }).bodies(to: TemplateWorld.topic).map { body in
-            try #require(try JSONReader.read(try #require(body)).object)
+            let body = try #require(body)
+            return try #require(try JSONReader.read(body).object)
         }
     }
 
