@@ -11,7 +11,7 @@ struct OwnerRecordTests {
     )
 
     @Test(
-        "is the first change since which no owner fitted",
+        "dates from the first change since which no owner fitted",
         arguments: [
             ([], nil), ([eve], 1), ([ada], nil), ([eve, bob], 1), ([eve, ada], nil), ([eve, ada, bob, eve], 3),
             ([.otherInstallation, eve, .removed], 1), ([.otherInstallation, ada], nil), ([ada, .removed], 2),

@@ -43,7 +43,7 @@ struct CutBesideRegistrationTests {
         }
     }
 
-    @Test("is withheld if it is a wake-up and its lease waits for the badge of another message")
+    @Test("ends if it is a wake-up and its lease waits for the badge of another message")
     func wakeUp() async throws {
         try await withFanOuts { fanOuts in
             let world = fanOuts.world

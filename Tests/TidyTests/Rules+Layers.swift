@@ -29,7 +29,8 @@ extension Rule {
         // The composition root.
         "Sources/Server/ProviderEndpoints.swift",
         // Pictures of phones, and devices for demonstrations and measurements.
-        "Sources/CommandLine/MessagePreview.swift", "Sources/CommandLine/Demo/DemoScenario.swift",
+        "Sources/CommandLine/MessagePreview.swift", "Sources/CommandLine/PreviewRemarks.swift",
+        "Sources/CommandLine/Demo/DemoScenario.swift",
         "Sources/Bench/LatencyBench.swift", "Sources/Bench/ReferenceRegistry.swift",
     ]
 

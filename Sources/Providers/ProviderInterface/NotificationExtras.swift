@@ -24,7 +24,8 @@ package enum NotificationExtras {
     package static func sound(_ content: MessageContent) -> JSONValue? {
         content.sound.map { sound in
             guard content.presentation.interruption == .critical else { return .string(sound) }
-            return ["critical": 1, "name": .string(sound), "volume": 1]
+            return .object(
+                JSONObject([JSONMember("critical", 1), JSONMember("name", .string(sound)), JSONMember("volume", 1)]))
         }
     }
 

@@ -72,8 +72,7 @@ package struct SubscriptionStore: Sendable {
             for _ in 0..<RegistryStore.singleTriesMax {
                 let holder = try await holder(of: request.token, app: request.app)
                 if case .unusable = holder { return .unusableToken }
-                // A token that is refused leaves nothing behind.
-                if case .none = holder, try await isFull(request) { return .tooMany }
+                if case .none = holder, try await isFull(request) { return .tooMany }  // It leaves nothing behind.
                 if let refusal = try await makeWatch(request) { return refusal }
                 let registration: Int64
                 switch holder {
