@@ -56,6 +56,7 @@ struct OldProtocolTests {
             #expect(head.header("transfer-encoding") == nil && head.header("connection") == "close")
             #expect(try await wire.line() == "retry: 2000")
             #expect(try await wire.line().isEmpty)
+            #expect(try await wire.line().hasPrefix("id: "))
             #expect(try await wire.line() == "event: progress")
         }
     }

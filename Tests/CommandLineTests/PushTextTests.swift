@@ -42,7 +42,8 @@ struct PushTextTests {
         #expect(reported.last == "  12:00:01Z  not sent: the message was cancelled")
         for (state, reason, words) in [
             ("expired", "expired", "the message expired"), ("suppressed", "daily_cap", "daily cap"),
-            ("suppressed", "nothing_to_show", "no visible text"), ("rejected", "unknown_user", "has no device"),
+            ("suppressed", "nothing_to_show", "no visible text is left for the device"),
+            ("rejected", "unknown_user", "has no device"),
         ] {
             let line = try lines(
                 #"{"installation":"p","kind":"alert","state":"\#(state)","reason":"\#(reason)","steps":[]}"#)[0]
