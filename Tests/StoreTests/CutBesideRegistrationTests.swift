@@ -38,7 +38,9 @@ struct CutBesideRegistrationTests {
                 1, urgency: .transactional, badge: .increment, audience: Audience(selection))
             if path == .leased { try await world.send(message) }
             let parcels = try await Self.whileRegistered(device, world) { try await Self.send(message, path, world) }
-            #expect(parcels.map { $0.members.map(\.status) } == [[.excluded(change)]])
+            let statuses = parcels.flatMap { $0.members.map(\.status) }
+            // A cut that waits too long for the badge begins anew, and finds nobody then.
+            #expect(statuses == [.excluded(change)] || path == .cut && statuses.isEmpty)
             #expect(try await world.number("SELECT badge FROM registration_pulse") == 0)
         }
     }
