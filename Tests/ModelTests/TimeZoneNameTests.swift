@@ -15,13 +15,13 @@ struct TimeZoneNameTests {
     @Test(
         "has one form if it is an offset, whose sign means ahead of or behind Greenwich",
         arguments: [
-            // As iOS abbreviates them, with or without minutes.
+            // iOS abbreviates them so, with or without minutes.
             ("GMT+3", "GMT+03:00"), ("GMT-8", "GMT-08:00"), ("GMT+5:30", "GMT+05:30"), ("GMT+12", "GMT+12:00"),
             ("GMT-3:30", "GMT-03:30"), ("GMT+12:45", "GMT+12:45"),
             // In the languages that write UTC, or a minus sign.
             ("UTC+3", "GMT+03:00"), ("UTC-03:30", "GMT-03:30"), ("UTC\u{2212}3", "GMT-03:00"),
             ("GMT\u{2212}9:30", "GMT-09:30"), ("UTC+0", "GMT+00:00"),
-            // As Android and Java name them.
+            // Android and Java name them so.
             ("GMT+0530", "GMT+05:30"), ("GMT-0800", "GMT-08:00"), ("GMT+530", "GMT+05:30"), ("GMT+03", "GMT+03:00"),
             ("UTC+14:00", "GMT+14:00"), ("gmt-12:00", "GMT-12:00"),
         ])

@@ -3,7 +3,7 @@ import Model
 import Reactor
 import Testing
 
-/// What makes rules of the node `/clubs/rose` deny a user what they allowed.
+/// A change after which the rules of the node `/clubs/rose` deny a user what they allowed.
 private enum Change: CaseIterable {
     case memberRemoved, treeClosed, ownDataRemoved, timePassed
 
