@@ -28,7 +28,8 @@ final class KeyLookups: Sendable {
                 defer { state.isRunning = true }
                 return !state.isRunning
             }
-            if isFirst { Task { await run() } }
+            // One run looks up the keys of all callers.
+            if isFirst { OwnWork.start { _ = Task { await run() } } }
         }
     }
 

@@ -1,4 +1,5 @@
 import Model
+import Store
 import Synchronization
 
 /// The work that follows the commit of a cut, for each app in the order of its commits.
@@ -18,10 +19,12 @@ final class CutEnds: Sendable {
             let number = (before?.number ?? 0) + 1
             last[app] = End(
                 number: number,
-                task: Task {
-                    await before?.task.value
-                    await work()
-                    self.forget(app, number)
+                task: OwnWork.start {
+                    Task {
+                        await before?.task.value
+                        await work()
+                        self.forget(app, number)
+                    }
                 })
         }
     }

@@ -89,8 +89,10 @@ package actor DeliveryEngine {
 
     func take(_ event: DispatchEvent) {
         let actions = dispatcher.handle(event, now: Clocks.monotonicNow())
-        perform(actions)
-        setAlarm()
+        OwnWork.start {
+            perform(actions)
+            setAlarm()
+        }
     }
 
     func admit(_ cut: CutID, _ demands: [CutDemand]) -> [LaneKey?] {
