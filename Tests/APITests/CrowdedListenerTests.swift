@@ -32,6 +32,37 @@ struct CrowdedListenerTests {
         #expect(crowd.closed == ["a", "b", "c", "d"])
     }
 
+    @Test("closes connections that showed a key after all that did not")
+    func keysLast() throws {
+        let crowd = Crowd(placesMax: 4, spare: 1)
+        try crowd.connect("a", "b", "c")
+        try crowd.showKey("a")
+        try crowd.connect("d", "e", "f")
+        #expect(crowd.closed == ["b", "c", "d"])
+        try crowd.showKey("e")
+        try crowd.showKey("f")
+        try crowd.connect("g")
+        #expect(crowd.closed == ["a", "b", "c", "d"])
+    }
+
+    @Test("closes a connection whose refusal waits, however much it asks")
+    func refusals() throws {
+        let crowd = Crowd(placesMax: 4, spare: 1)
+        try crowd.connect("a", "b", "c")
+        try crowd.showKey("a")
+        try crowd.ask("b")
+        let place = try crowd.refuse("b")
+        try crowd.ask("b")
+        try crowd.ask("c")
+        try crowd.connect("d")
+        #expect(crowd.closed == ["b"])
+        place?.refusalEnded()
+        let other = try crowd.refuse("c")
+        other?.refusalEnded()
+        try crowd.connect("e")
+        #expect(crowd.closed == ["b", "d"])
+    }
+
     @Test("has fewer places where the process may open few descriptors")
     func fewDescriptors() {
         func places(_ descriptors: Int) -> [Int] {
@@ -100,6 +131,10 @@ private final class Crowd {
         try channel(name).writeOutbound(HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: .ok)))
         try channel(name).writeOutbound(HTTPServerResponsePart.end(nil))
     }
+
+    func showKey(_ name: String) throws { places.keyWasShown(on: try channel(name)) }
+
+    func refuse(_ name: String) throws -> ConnectionPlace? { places.refusalWaits(on: try channel(name)) }
 
     func leave(_ name: String) throws {
         try channel(name).close().wait()

@@ -142,6 +142,50 @@ struct StrangerTests {
     }
 }
 
+extension StrangerTests {
+    @Test("wait for refusals of unknown paths, while callers with a key get theirs at once")
+    func unknownPaths() async throws {
+        try await Self.withApp(refusalsPerSecond: 1) { world in
+            for _ in 0..<3 {
+                try await world.refuse(.notFound, "GET", "/v1/nosuch")
+                try await world.refuse(.methodNotAllowed, "POST", "/v1/apps/tower/rules")
+            }
+            let strangers = try await Self.send(3, world) { _ in GatewayWorld.request("GET", "/v1/nosuch", key: nil) }
+            var statuses: [Int] = []
+            for wire in strangers { statuses.append(try await wire.reply().status) }
+            #expect(statuses.contains(429))
+        }
+    }
+
+    @Test("close no connection of a caller with a key, however many of them connect")
+    func connections() async throws {
+        var limits = GatewayLimits()
+        (limits.connectionsMax, limits.connectionsSpare) = (24, 12)
+        try await withGateway(limits: limits) { world in
+            try await world.makeApp()
+            // The second request takes the shortcut.
+            let requests = [
+                GatewayWorld.request("GET", "/v1/apps"),
+                GatewayWorld.request("PUT", "/v1/apps/tower/devices/phone", GatewayWorld.registration(1)),
+            ]
+            var backends: [Wire] = []
+            for request in requests {
+                let backend = try Wire(port: world.port)
+                try await backend.send(request)
+                #expect([200, 201].contains(try await backend.reply().status))
+                backends.append(backend)
+            }
+            let strangers = try (0..<20).map { _ in try Wire(port: world.port) }
+            #expect(await strangers[0].isEnded())
+            for (backend, request) in zip(backends, requests) {
+                try await backend.send(request)
+                #expect(try await backend.reply().status == 200)
+            }
+            withExtendedLifetime(strangers) {}
+        }
+    }
+}
+
 @Suite("The admission of strangers", .timeLimit(.minutes(2)))
 struct StrangerAdmissionTests {
     private func strangers(places: Int, underWay: Int) -> StrangerAdmission {

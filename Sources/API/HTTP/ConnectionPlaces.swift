@@ -5,10 +5,12 @@ import Synchronization
 /// The open connections of a server. While few places are left, each new connection takes the place of the one that has
 /// been silent longest. So clients that connect and ask nothing keep nobody out (P8).
 ///
-/// A connection is silent until its first request, and between two requests. Connections with a request under way keep
-/// their place. There is no limit per address, because all clients of a proxy have the same one.
+/// A connection is silent until its first request, between two requests, and while a refusal waits (`StrangerAdmission`).
+/// Others keep their place. Connections that showed a valid API key go last: however many strangers come, callers with a
+/// key keep theirs (P7). There is no limit per address, because all clients of a proxy have the same one.
 package final class ConnectionPlaces: Sendable {
     fileprivate struct State {
+        /// By channel.
         var open: [ObjectIdentifier: ConnectionPlace] = [:]
         var reportedAt: NIODeadline?
     }
@@ -25,9 +27,9 @@ package final class ConnectionPlaces: Sendable {
     fileprivate func enter(_ place: ConnectionPlace, at now: NIODeadline) {
         let (silent, isReported) = state.withLock { state -> (ConnectionPlace?, Bool) in
             let silent = state.open.count < limits.connectionsMax - limits.connectionsSpare ? nil : state.longestSilent
-            state.open[ObjectIdentifier(place)] = place
+            state.open[place.id] = place
             // It counts as gone, so that the next connection takes another one's place.
-            if let silent { state.open[ObjectIdentifier(silent)] = nil }
+            if let silent { state.open[silent.id] = nil }
             let isReported = silent != nil && (state.reportedAt.map { now - $0 >= Self.reportPause } ?? true)
             if isReported { state.reportedAt = now }
             return (silent, isReported)
@@ -40,10 +42,23 @@ package final class ConnectionPlaces: Sendable {
     }
 
     fileprivate func enterAgain(_ place: ConnectionPlace) {
-        state.withLock { $0.open[ObjectIdentifier(place)] = place }
+        state.withLock { $0.open[place.id] = place }
     }
 
-    fileprivate func leave(_ place: ConnectionPlace) { state.withLock { $0.open[ObjectIdentifier(place)] = nil } }
+    fileprivate func leave(_ place: ConnectionPlace) { state.withLock { $0.open[place.id] = nil } }
+
+    private func place(of channel: any Channel) -> ConnectionPlace? {
+        state.withLock { $0.open[ObjectIdentifier(channel)] }
+    }
+
+    package func keyWasShown(on channel: any Channel) { place(of: channel)?.keyWasShown() }
+
+    /// Lets the connection give way until `refusalEnded`, although it has a request under way.
+    package func refusalWaits(on channel: any Channel) -> ConnectionPlace? {
+        let place = place(of: channel)
+        place?.refusalWaits(since: channel.eventLoop.now)
+        return place
+    }
 
     private static let reportPause: TimeAmount = .minutes(1)
 }
@@ -51,21 +66,27 @@ package final class ConnectionPlaces: Sendable {
 extension ConnectionPlaces.State {
     // A walk over all places: only connections that come while few are left pay for it, and requests pay nothing.
     fileprivate var longestSilent: ConnectionPlace? {
-        var found: (place: ConnectionPlace, since: UInt64)?
+        var found: (place: ConnectionPlace, hasKey: Bool, since: UInt64)?
         for place in open.values {
-            if let since = place.silentSince, since < found?.since ?? .max { found = (place, since) }
+            guard let since = place.silentSince else { continue }
+            let hasKey = place.hasShownKey
+            let isSooner = found.map { hasKey == $0.hasKey ? since < $0.since : !hasKey } ?? true
+            if isSooner { found = (place, hasKey, since) }
         }
         return found?.place
     }
 }
 
-/// One connection's place. Only the connection's event loop changes it.
+/// One connection's place.
 package final class ConnectionPlace: Sendable {
     private static let busy = UInt64.max
 
     private let channel: any Channel
     /// The time since when the connection is silent, in nanoseconds; `busy` while a request is under way.
     private let silence: Atomic<UInt64>
+    /// The time since when a refusal waits; `busy` while none does.
+    private let refusal = Atomic(ConnectionPlace.busy)
+    private let key = Atomic(false)
 
     fileprivate init(_ channel: any Channel, silentSince now: NIODeadline) {
         self.channel = channel
@@ -73,9 +94,19 @@ package final class ConnectionPlace: Sendable {
     }
 
     fileprivate var silentSince: UInt64? {
-        let since = silence.load(ordering: .relaxed)
+        let since = min(silence.load(ordering: .relaxed), refusal.load(ordering: .relaxed))
         return since == Self.busy ? nil : since
     }
+
+    fileprivate var id: ObjectIdentifier { ObjectIdentifier(channel) }
+
+    fileprivate var hasShownKey: Bool { key.load(ordering: .relaxed) }
+
+    fileprivate func keyWasShown() { key.store(true, ordering: .relaxed) }
+
+    fileprivate func refusalWaits(since now: NIODeadline) { refusal.store(now.uptimeNanoseconds, ordering: .relaxed) }
+
+    package func refusalEnded() { refusal.store(Self.busy, ordering: .relaxed) }
 
     func requestCame() { silence.store(Self.busy, ordering: .relaxed) }
 

@@ -10,8 +10,10 @@ package struct GatewayLimits: Sendable {
     /// The part of the bodies in flight that imports may hold: they last long, and must leave room for others (P7).
     package var importsInFlightBytesMax = 32 << 20
     /// The most bytes of large answers that are written at once and that clients have not read. Each app may hold as many
-    /// as it leaves free, and its anonymous readers have an account of their own.
+    /// as it leaves free.
     package var answersInFlightBytesMax = 64 << 20
+    /// The same for the answers to callers without an API key, of all apps.
+    package var strangersAnswersInFlightBytesMax = 16 << 20
     /// The bytes of large answers that an app may hold while there is room: the largest that a usual read gets.
     package var answerBytesUsual = 8 << 20
     /// The most lists, and queries of messages and pushes, under way at once: each may take the database a second. An

@@ -11,8 +11,10 @@ package struct GatewayResponder: HTTPResponder {
     private let strangers: StrangerAdmission
     private let budget: ByteBudget
     private let answers: ByteBudget
+    private let strangersAnswers: ByteBudget
     private let lateBodies: BodyDeadlines
     private let resources: Resources
+    package let places: ConnectionPlaces
 
     /// - Parameter known: nil makes an authenticator that knows no key yet.
     package init(_ services: GatewayServices, authenticator known: APIKeyAuthenticator? = nil) {
@@ -25,12 +27,15 @@ package struct GatewayResponder: HTTPResponder {
         (self.authenticator, strangers) = (authenticator, StrangerAdmission(limits))
         budget = ByteBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
         answers = ByteBudget(bytesMax: limits.answersInFlightBytesMax, shareFloor: limits.answerBytesUsual)
+        strangersAnswers = ByteBudget(
+            bytesMax: limits.strangersAnswersInFlightBytesMax, shareFloor: limits.answerBytesUsual)
+        places = ConnectionPlaces(limits, log: services.log)
         lateBodies = BodyDeadlines(after: limits.bodyTimeout)
         resources = Resources(services, authenticator, budget)
     }
 
     /// The path for small requests. It hands all others to this responder.
-    package var shortcut: RequestShortcut { RequestShortcut(services, resources, authenticator, budget) }
+    package var shortcut: RequestShortcut { RequestShortcut(services, resources, authenticator, budget, places) }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
         let incoming = Incoming(request: request, channel: context.channel)
@@ -48,13 +53,26 @@ package struct GatewayResponder: HTTPResponder {
 
     /// The answer to a stranger that is refused comes after a while if there are many.
     private func paced(_ response: Response, _ incoming: Incoming) async -> Response {
-        guard incoming.isOfStranger, response.status.kind == .clientError else { return response }
+        guard response.status.kind == .clientError, await isOfStranger(incoming) else { return response }
         let hasPlace = response.status != .tooManyRequests
         if hasPlace, strangers.mayRefuse() { return response }
         // Half as long, or half as long again: those that were refused together must not return together.
         let part = 0.5 + Double(services.entropy(1)[0]) / Double(UInt8.max)
+        let place = places.refusalWaits(on: incoming.channel)
+        defer { place?.refusalEnded() }
         try? await Task.sleep(for: .seconds(RetryHint.overloaded) * part)
         return hasPlace ? Response(incoming.answer(.tooManyStrangers)) : response
+    }
+
+    private func isOfStranger(_ incoming: Incoming) async -> Bool {
+        if let isOfStranger = incoming.isOfStranger { return isOfStranger }
+        // No endpoint was found, so nobody has looked at the key.
+        return !(await hasValidKey(incoming.request))
+    }
+
+    private func hasValidKey(_ request: Request) async -> Bool {
+        let authorization = request.headers[values: .authorization]
+        return authorization.isEmpty ? false : (try? await authenticator.caller(authorization: authorization)) != nil
     }
 
     /// Whether the rest of the connection's input may be read.
@@ -80,6 +98,9 @@ package struct GatewayResponder: HTTPResponder {
         let caller = try await caller(of: match, incoming)
         let share = await share(of: match, caller, request)
         incoming.isOfStranger = share == .strangers
+        if caller.hasKey || (match.endpoint.isOfApp && share != .strangers) {
+            places.keyWasShown(on: incoming.channel)
+        }
         guard share == .strangers else {
             return try await PoolShare.$current.withValue(share) {
                 try await respond(to: incoming, target, match, caller)
@@ -175,9 +196,9 @@ package struct GatewayResponder: HTTPResponder {
         let bytes = answer.body.count
         guard call.match.endpoint.isRead, bytes > services.limits.unsentBytesMax else { return nil }
         let app = call.match.endpoint.isOfApp ? call.app : nil
-        // An app's anonymous readers can't keep its own keys from reading.
-        let account = !call.caller.hasKey ? app.map { $0 + " readers" } : app
-        do throws(ByteBudget.Refusal) { return try BudgetShare(bytes, of: [answers], for: account) } catch {
+        // Readers without a key, of however many apps, can't keep keys from reading.
+        let budget = call.caller.hasKey ? answers : strangersAnswers
+        do throws(ByteBudget.Refusal) { return try BudgetShare(bytes, of: [budget], for: app) } catch {
             throw Problem(unread: error)
         }
     }
@@ -190,7 +211,11 @@ package struct GatewayResponder: HTTPResponder {
             if authorization.isEmpty { return .nobody }
             if let token = authenticator.userToken(in: authorization) { return .user(token: token) }
         }
-        let caller = try await authenticator.caller(authorization: authorization)
+        let caller: Caller
+        do { caller = try await authenticator.caller(authorization: authorization) } catch {
+            incoming.isOfStranger = true
+            throw error
+        }
         incoming.isOfStranger = false
         try caller.check(match)
         return caller
@@ -200,14 +225,8 @@ package struct GatewayResponder: HTTPResponder {
     private func share(of match: EndpointMatch, _ caller: Caller, _ request: Request) async -> PoolShare {
         // The others need a key, or ask no database.
         guard match.endpoint.isOfApp else { return .common }
-        var hasKey = caller.hasKey
-        if match.endpoint.access == .open {
-            let authorization = request.headers[values: .authorization]
-            // The endpoint needs no key. A caller that sends a valid one is no stranger.
-            if !authorization.isEmpty {
-                hasKey = (try? await authenticator.caller(authorization: authorization)) != nil
-            }
-        }
+        // An open endpoint needs no key. A caller that sends a valid one is no stranger.
+        let hasKey = match.endpoint.access == .open ? await hasValidKey(request) : caller.hasKey
         guard hasKey else { return .strangers }
         return AppRequest.isSlug(match.names[0]) ? .app(match.names[0]) : .common
     }

@@ -23,7 +23,7 @@ package struct GatewayServer: Sendable {
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
         let responder = GatewayResponder(services)
-        let (log, shortcut, places) = (services.log, responder.shortcut, ConnectionPlaces(limits, log: services.log))
+        let (log, shortcut, places) = (services.log, responder.shortcut, responder.places)
         let configuration = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
                 ConnectionHandlerInstaller(limits: limits, log: log, places: places, shortcut: shortcut)

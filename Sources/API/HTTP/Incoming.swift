@@ -6,8 +6,8 @@ final class Incoming {
     let request: Request
     let channel: any Channel
     var endpoint: Endpoint?
-    /// Whether the caller has shown no valid API key.
-    var isOfStranger = true
+    /// Whether the caller has shown no valid API key; nil while nobody has looked at it.
+    var isOfStranger: Bool?
     /// Whether the body was read to its end, or its handler reads it.
     var isBodyRead = false
     /// Whether the body was asked for: a client that sent `Expect: 100-continue` waits for that.

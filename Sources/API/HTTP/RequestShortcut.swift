@@ -25,13 +25,16 @@ package final class RequestShortcut: Sendable {
     private let resources: Resources
     private let authenticator: APIKeyAuthenticator
     private let budget: ByteBudget
+    private let places: ConnectionPlaces
     private let date = DateText()
 
     init(
-        _ services: GatewayServices, _ resources: Resources, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget
+        _ services: GatewayServices, _ resources: Resources, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget,
+        _ places: ConnectionPlaces
     ) {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
         (self.services, self.resources, self.authenticator, self.budget) = (services, resources, authenticator, budget)
+        self.places = places
     }
 
     struct Entry {
@@ -101,6 +104,8 @@ package final class RequestShortcut: Sendable {
             body: bytes)
         return Entry(call: call, app: app, registration: registration)
     }
+
+    func keyWasShown(on channel: any Channel) { places.keyWasShown(on: channel) }
 
     /// - Parameter reply: called once, on the loop, after the commit or when there will be none.
     func answer(_ entry: Entry, on loop: any EventLoop, reply: @escaping @Sendable (Reply) -> Void) {

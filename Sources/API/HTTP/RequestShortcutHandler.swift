@@ -36,6 +36,7 @@ package final class RequestShortcutHandler: ChannelDuplexHandler {
     /// Holds no more than `RequestGate` lets through.
     private var buffered = CircularBuffer<Buffered>()
     private var context: ChannelHandlerContext?
+    private var hasShownKey = false
 
     package init(_ shortcut: RequestShortcut) { self.shortcut = shortcut }
 
@@ -132,6 +133,10 @@ package final class RequestShortcutHandler: ChannelDuplexHandler {
 extension RequestShortcutHandler {
     private func answer(_ entry: RequestShortcut.Entry, _ context: ChannelHandlerContext) {
         phase = .waiting
+        if !hasShownKey {
+            hasShownKey = true
+            shortcut.keyWasShown(on: context.channel)
+        }
         let loop = context.eventLoop
         let bound = NIOLoopBound(self, eventLoop: loop)
         shortcut.answer(entry, on: loop) { reply in bound.value.send(reply) }
