@@ -125,18 +125,24 @@ CREATE INDEX registrations_compared ON registrations (id) WHERE environments_com
 
 -- No other index may ever be added here. as_of is the time at which the backend learned the registration's values; an
 -- older registration is stale. raised is the part of the badge that messages added since it was last set: a push
--- that was surely not shown takes its increment back from there. There is no foreign key: the trigger
--- registrations_deleted deletes these rows, for a whole statement at once.
+-- that was surely not shown takes its increment back from there. badge_set is the number of that last set. There is no
+-- foreign key: the trigger registrations_deleted deletes these rows, for a whole statement at once.
 CREATE TABLE registration_pulse (
     registration_id bigint      PRIMARY KEY,
     badge           integer     NOT NULL DEFAULT 0 CHECK (badge >= 0),
     raised          integer     NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND badge),
+    badge_set       bigint      NOT NULL DEFAULT 0,
     registered_at   timestamptz NOT NULL,
     as_of           timestamptz
 ) WITH (
     -- Half of each page is free. An update removes the dead rows of earlier ones from its page, so updates need no
     -- vacuum, which would read the whole table for nothing after each broadcast. Only deleted devices remain for it.
     fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
+
+-- The numbers of sets of badges, over all devices (decision 0073). A set draws its number while it holds the row, so it
+-- is higher than any number that a lease read before. The steps leave room for the parcels of one lease, which has one
+-- number for all of them. CACHE must stay 1: sessions with numbers in stock would draw them in another order.
+CREATE SEQUENCE badge_sets INCREMENT BY 65536 START WITH 65536 CACHE 1 OWNED BY registration_pulse.badge_set;
 
 -- The tags of registrations once more, because an array cannot be walked in the order of ids. The API shows the array;
 -- triggers keep this table equal to it.

@@ -27,6 +27,9 @@ CREATE TABLE parcels (
     -- The sum of the waits that the gateway chose, in microseconds.
     retry_spent   bigint      NOT NULL DEFAULT 0 CHECK (retry_spent >= 0),
     badge_marked  boolean     NOT NULL DEFAULT false,
+    -- The number of the last set of a badge before its members' badges were incremented: a badge that was set later
+    -- keeps what it has. Until the settle of that lease only the owner knows it. null: no increment is taken back.
+    badge_set     bigint,
     -- A bitmap over the members that the badge mark leaves out, because limits deferred them at every lease. null:
     -- none.
     uncounted     bytea,

@@ -44,6 +44,9 @@ package struct LeasedParcel: Equatable, Sendable {
     package var neverSent: [Bool] = []
     /// The message increments badges, and the badge mark covers the members now, except those in `uncounted`.
     package var countsBadges = false
+    /// The number of the last set of a badge before the members' badges were incremented. nil: it is not known, and no
+    /// increment is taken back.
+    package var badgeSet: Int64?
     /// By position: neither this lease nor an earlier one incremented the member's badge. Empty: false for all.
     package var uncounted: [Bool] = []
     package let tokens: [UInt8]
@@ -178,6 +181,8 @@ package struct Settlement: Equatable, Sendable {
     package let history: [HistoryEntry]
     /// Members whose push ended and was surely not shown, although their badges were incremented for it.
     package let takenBack: [RegistrationID]
+    /// `LeasedParcel.badgeSet`: a badge that was set later keeps the increments that followed. Remainders inherit it.
+    package let badgeSet: Int64?
     /// The provider's complaint about the message, which explains one of the reasons; nil: it named nothing.
     package let complaint: MessageComplaint?
 
@@ -185,13 +190,14 @@ package struct Settlement: Equatable, Sendable {
         parcel: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32,
         terminalCounts: [TerminalCount], settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int,
         sample: AnswerSample = AnswerSample(),
-        history: [HistoryEntry] = [], takenBack: [RegistrationID] = [], complaint: MessageComplaint? = nil
+        history: [HistoryEntry] = [], takenBack: [RegistrationID] = [], badgeSet: Int64? = nil,
+        complaint: MessageComplaint? = nil
     ) {
         (self.parcel, self.message, self.route) = (parcel, message, route)
         (self.epoch, self.settles) = (epoch, settles)
         (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)
         (self.pendingAfter, self.sample, self.history) = (pendingAfter, sample, history)
-        (self.takenBack, self.complaint) = (takenBack, complaint)
+        (self.takenBack, self.badgeSet, self.complaint) = (takenBack, badgeSet, complaint)
     }
 
     /// The provider's complaint behind a reason; nil: there is none.

@@ -36,7 +36,7 @@ extension ParcelRun {
             terminalCounts: terminalCounts.inOrder(), settledBits: settledBits, remainders: goingOn,
             pendingAfter: openCount, sample: sample,
             history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) }, takenBack: takenBack,
-            complaint: complaint)
+            badgeSet: parcel.badgeSet, complaint: complaint)
         let pending = PendingSettle(
             settlement: settlement, verdicts: verdicts, app: parcel.app,
             isSmall: parcel.memberCount <= SettleQueue.membersMax)

@@ -15,6 +15,8 @@ package struct UnsentParcel: Equatable, Sendable {
     package let mayHaveBeenShown: Bool
     /// The message increments badges, and the badge mark covers the members, except those in `deferredBits`.
     package let countsBadges: Bool
+    /// `LeasedParcel.badgeSet`
+    package let badgeSet: Int64?
     /// All frozen members, settled ones included.
     package let members: [RegistrationID]
     /// Bit `index` is set if the member is settled or handed over. Empty: no bit is set.
@@ -24,13 +26,13 @@ package struct UnsentParcel: Equatable, Sendable {
 
     package init(
         id: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
-        mayHaveBeenShown: Bool, countsBadges: Bool = false,
+        mayHaveBeenShown: Bool, countsBadges: Bool = false, badgeSet: Int64? = nil,
         members: [RegistrationID], settledBits: [UInt8], deferredBits: [UInt8] = []
     ) {
         (self.id, self.message, self.route) = (id, message, route)
         (self.epoch, self.settles, self.attempt) = (epoch, settles, attempt)
         (self.mayHaveBeenShown, self.members, self.settledBits) = (mayHaveBeenShown, members, settledBits)
-        (self.countsBadges, self.deferredBits) = (countsBadges, deferredBits)
+        (self.countsBadges, self.badgeSet, self.deferredBits) = (countsBadges, badgeSet, deferredBits)
     }
 
     package func settlement(isCancelled: Bool) -> Settlement {
@@ -59,7 +61,7 @@ package struct UnsentParcel: Equatable, Sendable {
             settledBits: bits,
             remainders: [], pendingAfter: 0,
             history: groups.map { HistoryEntry(.ended($0.terminalStatus), attempts: attempt, members: $0.members) },
-            takenBack: takenBack)
+            takenBack: takenBack, badgeSet: badgeSet)
     }
 }
 

@@ -230,10 +230,10 @@ extension ConformanceRun {
         let leased = simulated.cut(
             drawn, owner: owner, for: Self.leaseFor, parcelMembersMax: size,
             leasing: { serviceRoute in parity.map { serviceRoute.route.value % 2 == $0 } ?? true }, now: now)
-        for parcel in leased { take(parcel, owner) }
-        let replies = [Result<CutReply, StoreFault>](repeating: .success(.cut), count: cuts.count)
         let parcels: [LeasedParcel] = real.leases.flatMap { $0.parcels }
-        return differ("cut", real.replies, replies) ?? differ("leases of a cut", parcels, leased)
+        for parcel in parcels { take(parcel, owner) }
+        let replies = [Result<CutReply, StoreFault>](repeating: .success(.cut), count: cuts.count)
+        return differ("cut", real.replies, replies) ?? differ("leases of a cut", parcels.withoutBadgeSets, leased)
     }
 
     /// An hour that a clock of some time zone shows about now.

@@ -58,6 +58,32 @@ struct SimulatedStoreTests {
         #expect(second.members.map(\.badge) == [1])
     }
 
+    @Test("keep a later message's increment of a badge that was set after the first one's")
+    func setBetween() throws {
+        var store = SimulatedStore()
+        store.register(.sample(1), app: AppID(1), now: Self.dawn)
+        var leased: [LeasedParcel] = []
+        for number in UInt64(1)...2 {
+            let message = SimulatedMessage(
+                id: MessageID(UniversalID(high: 1, low: number)), app: AppID(1), urgency: .bulk, badge: .increment,
+                lifetime: .seconds(3_600), audience: .all)
+            store.accept(message, now: Self.dawn)
+            _ = store.plan(atMost: 1, idsMax: 10, parcelMembersMax: 10, knownFormats: [1], now: Self.dawn)
+            leased.append(try #require(lease(&store, at: Self.dawn)))
+            if number == 1 { store.setBadge(0, app: AppID(1), installation: "phone-1") }
+        }
+        for parcel in leased {
+            let start = MonotonicInstant(nanoseconds: 0)
+            var run = ParcelRun(parcel: parcel, leasedAt: start, policy: RetryPolicy(), isRepeatable: true)
+            run.record(.rejected(Rejection(fault: .message, reason: "PayloadTooLarge")), for: 0, now: start)
+            let pending = run.takeSettlement()
+            let settlement = try #require(pending).settlement
+            let replies = store.settle([settlement], now: Self.dawn)
+            #expect(replies == [.settled])
+            #expect(store.registrations.map(\.badge) == [parcel == leased[0] ? 1 : 0])
+        }
+    }
+
     private static let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
     private static let dawn = WallInstant(secondsSince1970: 1_800_000_000)
 

@@ -242,7 +242,7 @@ extension LeasedParcel {
             }
                 + remainders.map {
                     HistoryEntry(.goesOn($0.cause), attempts: $0.attempt, members: $0.members)
-                }, complaint: complaint)
+                }, badgeSet: badgeSet, complaint: complaint)
     }
 
     func settlingAll(as terminalStatus: TerminalStatus = TerminalStatus(.accepted)) -> Settlement {

@@ -11,8 +11,8 @@ package struct Ledger: Sendable {
     private var status: [PushPair: PairStatus] = [:]
     private var badges: [RegistrationID: Int32] = [:]
     private var raised: Set<PushPair> = []
-    /// The part of each badge that messages added since it was set.
-    private var added: [RegistrationID: Int32] = [:]
+    /// The pairs whose increments each badge still has: they came after it was last set.
+    private var added: [RegistrationID: Set<PushPair>] = [:]
     private var takenBack: Set<PushPair> = []
     private var lapsed: Set<LeaseName> = []
     /// The true time until which the store reserved the parcel for a lease. Never iterated.
@@ -148,7 +148,7 @@ package struct Ledger: Sendable {
 
     package mutating func setBadge(_ badge: Int32, of registration: RegistrationID) {
         badges[registration] = badge
-        added[registration] = 0
+        added[registration] = []
     }
 
     package func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
@@ -160,7 +160,7 @@ package struct Ledger: Sendable {
         case .none: break
         case .increment:
             badges[pair.registration, default: 0] += 1
-            added[pair.registration, default: 0] += 1
+            added[pair.registration, default: []].insert(pair)
         case .value(let badge): setBadge(badge, of: pair.registration)
         }
     }
@@ -174,9 +174,8 @@ package struct Ledger: Sendable {
             return "an increment was taken back although its push may have been shown"
         default: break
         }
-        guard raised.contains(pair), added[pair.registration, default: 0] > 0 else { return nil }
+        guard added[pair.registration, default: []].remove(pair) != nil else { return nil }
         badges[pair.registration, default: 0] -= 1
-        added[pair.registration, default: 0] -= 1
         return nil
     }
 }

@@ -88,15 +88,18 @@ extension SimulatedStore {
 
     /// Leases this parcel, which may have been split from another just now.
     mutating func lease(_ place: Int, _ order: LeaseOrder, _ now: WallInstant) -> LeasedParcel {
-        let neverSent = parcels[place].neverSent
+        let (neverSent, unmarked) = (parcels[place].neverSent, parcels[place].unmarkedCount)
         let deferrals = judge(place, now)
         if deferrals == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
         parcels[place].epoch += 1
-        parcels[place].lease = LeaseRow(owner: order.owner, until: now + order.leaseFor)
+        let increments = message(parcels[place].message)?.badge == .increment
+        parcels[place].lease = LeaseRow(
+            owner: order.owner, until: now + order.leaseFor,
+            badgeSet: increments && parcels[place].unmarkedCount < unmarked ? lastBadgeSet : nil)
         var parcel = handOut(parcels[place], order.service, now)
         if let deferrals, deferrals.contains(where: { $0 != .none }) { parcel.deferrals = deferrals }
         parcel.neverSent = neverSent
-        if message(parcel.message)?.badge == .increment, parcels[place].isBadgeMarked {
+        if increments, parcels[place].isBadgeMarked {
             parcel.countsBadges = true
             let row = parcels[place]
             if let left = row.uncounted {
@@ -146,13 +149,19 @@ extension SimulatedStore {
 
     /// Sets a registration's badge. No increment before that is taken back.
     mutating func set(_ badge: Int32, at row: Int) {
+        lastBadgeSet += 1
         registrations[row].badge = badge
         registrations[row].raised = 0
+        registrations[row].badgeSet = lastBadgeSet
     }
 
-    /// Takes an increment back from a registration's badge.
-    mutating func lowerBadge(_ id: RegistrationID) {
-        guard let row = placeOfRegistration(id), registrations[row].raised > 0 else { return }
+    /// Takes an increment back from a registration's badge, unless the badge was set since.
+    ///
+    /// - Parameter badgeSet: the number of the last set before the increment; nil: it is not known.
+    mutating func lowerBadge(_ id: RegistrationID, incrementedAfter badgeSet: Int64?) {
+        guard let badgeSet, let row = placeOfRegistration(id), registrations[row].raised > 0,
+            badgeSet >= registrations[row].badgeSet
+        else { return }
         registrations[row].badge -= 1
         registrations[row].raised -= 1
     }
@@ -269,6 +278,11 @@ extension ParcelRow {
     /// The bitmap as it goes over the wire: empty where nothing is settled yet.
     package var bitmap: [UInt8] {
         settled.contains(true) ? settled.bits : []
+    }
+
+    /// The number of open members that the badge mark does not cover.
+    fileprivate var unmarkedCount: Int {
+        settled.indices.count { !settled[$0] && (!isBadgeMarked || uncounted?[$0] ?? false) }
     }
 
     /// Whether each open member was never sent. Empty where no answer was lost and no lease expired, or no member

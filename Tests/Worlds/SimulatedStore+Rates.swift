@@ -155,7 +155,7 @@ extension SimulatedStore {
                 id: ParcelID(lastParcel), message: whole.message, app: whole.app, route: whole.route,
                 format: whole.format, service: whole.service, urgency: whole.urgency, attempt: whole.attempt,
                 lapses: whole.lapses,
-                retrySpent: whole.retrySpent, isBadgeMarked: whole.isBadgeMarked,
+                retrySpent: whole.retrySpent, isBadgeMarked: whole.isBadgeMarked, badgeSet: whole.badgeSet,
                 uncounted: uncounted?.contains(true) == true ? uncounted : nil, answerLost: whole.answerLost,
                 waitsFor: whole.waitsFor, dueAt: whole.dueAt, expiresAt: whole.expiresAt,
                 members: taken.map { whole.members[$0] }, settled: [Bool](repeating: false, count: count)))
@@ -190,6 +190,6 @@ extension ParcelRow {
         isUntouched && format == other.format && attempt == other.attempt && lapses == other.lapses
             && retrySpent == other.retrySpent
             && answerLost == other.answerLost && waitsFor == other.waitsFor && expiresAt == other.expiresAt
-            && isBadgeMarked == other.isBadgeMarked
+            && isBadgeMarked == other.isBadgeMarked && badgeSet == nil && other.badgeSet == nil
     }
 }

@@ -121,7 +121,11 @@ extension SimulatedStore {
         -> Int32?
     {
         guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
-        registrations[place].badge = max(0, registrations[place].badge - count)
+        guard registrations[place].badge > count else {
+            set(0, at: place)
+            return 0
+        }
+        registrations[place].badge -= count
         registrations[place].raised = min(registrations[place].raised, registrations[place].badge)
         return registrations[place].badge
     }

@@ -19,7 +19,7 @@ extension SimulatedStore {
         }
         publish(settlement, place, now)
         write(settlement, place)
-        for registration in settlement.takenBack { lowerBadge(registration) }
+        for registration in settlement.takenBack { lowerBadge(registration, incrementedAfter: parcel.knownBadgeSet) }
         count(settlement.sample, on: parcel.origin?.route ?? parcel.route, now)
         for remainder in settlement.remainders where !remainder.members.isEmpty {
             insert(remainder, of: parcels[place], now)
@@ -57,6 +57,7 @@ extension SimulatedStore {
                 format: parcel.format, service: parcel.service, urgency: parcel.urgency, attempt: remainder.attempt,
                 lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked && remainder.isCounted,
+                badgeSet: parcel.isBadgeMarked && remainder.isCounted ? parcel.knownBadgeSet : nil,
                 answerLost: remainder.answerLost, waitsFor: remainder.cause, origin: remainder.origin,
                 dueAt: remainder.dueAt ?? now + remainder.dueAfter, expiresAt: parcel.expiresAt,
                 isOnHold: isStopped(parcel.message),
@@ -110,4 +111,9 @@ extension SimulatedStore {
         }
         return nil
     }
+}
+
+extension ParcelRow {
+    /// The number that its row or its lease has. A lease's number is lost with the lease.
+    fileprivate var knownBadgeSet: Int64? { badgeSet ?? lease?.badgeSet }
 }

@@ -51,6 +51,8 @@ package struct SimulatedStore: Equatable, Sendable {
     package var lastFeedback: Int64 = 0
     package var lastWatch: Int64 = 0
     package var lastSubscription: Int64 = 0
+    /// The number of the last set of any badge. Other numbers than PostgreSQL's, in the same order.
+    package var lastBadgeSet: Int64 = 0
 
     package init() {}
 }
@@ -102,6 +104,8 @@ package struct RegistrationRow: Equatable, Sendable {
     package var environmentsCompared: TokenGeneration?
     /// The part of the badge that messages added since it was set.
     package var raised: Int32 = 0
+    /// The number of its badge's last set.
+    package var badgeSet: Int64 = 0
     /// Only subscriptions named the token, and it never took a push.
     package var isUnproven = false
     /// The first answer that blamed the unproven token.
@@ -197,6 +201,9 @@ package struct ParcelRow: Equatable, Sendable {
     package var lapses: Int16
     package let retrySpent: Duration
     package var isBadgeMarked: Bool
+    /// The number of the last set of a badge before the members' badges were incremented. A settle stores it for the
+    /// remainders. nil: no settle did.
+    package var badgeSet: Int64?
     /// The members that the badge mark leaves out. nil: it covers all.
     package var uncounted: [Bool]?
     package let answerLost: Bool
@@ -235,6 +242,9 @@ package struct HistoryRow: Equatable, Sendable {
 package struct LeaseRow: Equatable, Sendable {
     package let owner: ProcessID
     package var until: WallInstant
+    /// The number of the last set of a badge before this lease's increments. The owner knows it, and the row of the
+    /// parcel does not. nil: it incremented none.
+    package var badgeSet: Int64?
 }
 
 /// A token that a message named, and no registration holds.

@@ -66,7 +66,7 @@ package enum DatabaseFault: Equatable, Sendable {
     /// Gives a role what another one owns in a schema. PostgreSQL refuses REASSIGN OWNED for the superuser that it was
     /// made with, and for other roles it would also give away their databases.
     ///
-    /// The sequences of identity columns follow their tables.
+    /// Sequences follow the tables that own them.
     private static func change(of schema: String, from owner: String, to role: String) -> String {
         let (schema, owner) = (literal(quoted(schema)), literal(quoted(owner)))
         return """

@@ -93,17 +93,17 @@ enum RateSQL {
             WHERE id = :parcel RETURNING *
         )
         INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, attempt, lapses,
-            retry_spent, badge_marked, answer_lost, due_at, expires_at, owner, lease_until, members, member_count,
-            pending, waits_for, wait_quote, waits_since, uncounted)
+            retry_spent, badge_marked, badge_set, answer_lost, due_at, expires_at, owner, lease_until, members,
+            member_count, pending, waits_for, wait_quote, waits_since, uncounted)
         SELECT message_id, app_id, route_id, format, service, priority, \(leased), 1, attempt, lapses, retry_spent, true,
-            answer_lost, due_at, expires_at, :owner, \(leaseEnd), :members, :member_count, :member_count, waits_for,
-            wait_quote, waits_since, :uncounted
+            badge_set, answer_lost, due_at, expires_at, :owner, \(leaseEnd), :members, :member_count, :member_count,
+            waits_for, wait_quote, waits_since, :uncounted
         FROM whole
         RETURNING id
         """)
 
     /// Deletes the rate-limited parcels that come next and equal the leased one in all but their members, as long as
-    /// all of them fit.
+    /// all of them fit. Parcels with a number of a set stay apart: each keeps its own.
     static let gather = Statement(
         "parcel_gather",
         """
@@ -118,7 +118,7 @@ enum RateSQL {
                 AND other.answer_lost = own.answer_lost AND other.waits_for IS NOT DISTINCT FROM own.waits_for
                 AND other.expires_at = own.expires_at
             WHERE other.badge_marked = :is_marked AND other.epoch = 0 AND other.settled IS NULL
-                AND other.uncounted IS NULL
+                AND other.uncounted IS NULL AND other.badge_set IS NULL AND own.badge_set IS NULL
         )
         DELETE FROM parcels WHERE id = ANY (ARRAY(
             SELECT id FROM parcels

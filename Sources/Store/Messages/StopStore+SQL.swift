@@ -85,7 +85,7 @@ enum StopSQL {
             ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))
             AND m.id = :message AND \(ControlSQL.isStopped("m"))
         RETURNING p.id, p.message_id, p.route_id, p.epoch, p.settles, p.attempt, p.lapses, p.answer_lost, p.badge_marked, p.member_count,
-            p.members, p.settled, p.uncounted, m.badge_change, m.state = \(MessageState.cancelled.sql)
+            p.members, p.settled, p.uncounted, m.badge_change, p.badge_set, m.state = \(MessageState.cancelled.sql)
         """)
 
     /// Forgets the stops of messages that are over.

@@ -187,7 +187,7 @@ extension Settlement {
             id: id, message: message, route: route, epoch: epoch, settles: settles, attempt: attempt,
             // Without the badge mark, no lease was free to send.
             mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0), countsBadges: isMarked && increments,
-            members: members.map(RegistrationID.init),
+            badgeSet: try row.int64OrNil(), members: members.map(RegistrationID.init),
             settledBits: settled, deferredBits: deferred)
         self = parcel.settlement(isCancelled: try row.bool())
     }

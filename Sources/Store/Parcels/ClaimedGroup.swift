@@ -193,7 +193,7 @@ struct ClaimedGroup: Sendable {
 
     /// - Parameter status: the locked badges of members, which the parcels of this group change in their order.
     mutating func planBadges(_ status: inout [Int64: Int32]) {
-        for parcel in parcels {
+        for (place, parcel) in parcels.enumerated() {
             var own: [Int64: Int32] = [:]  // lookup only
             if parcel.row.hasBadges {
                 let raises = parcel.raisesBadges
@@ -204,7 +204,11 @@ struct ClaimedGroup: Sendable {
                     guard var badge = status[id] else { continue }
                     if raises || free.contains(id) {
                         var change = raised[id] ?? RaisedBadge(badge: badge)
-                        if isSet { change.set(parcel.row.badgeValue) } else { change.increment() }
+                        if isSet {
+                            change.set(parcel.row.badgeValue, turn: Self.turn(place))
+                        } else {
+                            change.increment()
+                        }
                         badge = change.badge
                         status[id] = badge
                         raised[id] = change
@@ -216,6 +220,9 @@ struct ClaimedGroup: Sendable {
         }
     }
 
+    /// The turn of the parcel at a place, by which sets and increments of one lease are ordered.
+    private static func turn(_ place: Int) -> Int32 { Int32(place) + 1 }
+
     /// The query that writes or reads badges before the members' rows are read; nil: no member has one.
     private var badgeQuery: Query? {
         guard !isSingle else { return parcels[0].readBadges }
@@ -224,7 +231,7 @@ struct ClaimedGroup: Sendable {
         return Query(MemberSQL.writeBadges) {
             $0.int64Array("members", ids)
             $0.int32Array("badges", ids.map { raised[$0]?.badge ?? 0 })
-            $0.boolArray("are_set", ids.map { raised[$0]?.isSet ?? false })
+            $0.int32Array("set_turns", ids.map { raised[$0]?.setTurn ?? 0 })
             $0.int32Array("raised", ids.map { raised[$0]?.raised ?? 0 })
         }
     }
@@ -252,12 +259,17 @@ struct ClaimedGroup: Sendable {
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
         let hasBadgeQuery = isSingle ? parcels[0].row.hasBadges : !raised.isEmpty
         let readings = try MemberReadings(answers: answers[(hasBadgeQuery ? 1 : 0)...], to: asked)
+        var lastSet: Int64 = 0
+        if !isSingle, hasBadgeQuery { lastSet = try answers[0].map(Int64.init).max() ?? 0 }
         var leased = LeasedGroup(isForRate: isForRate)
         for (place, parcel) in parcels.enumerated() {
             do throws(PostgresError) {
                 var badges = MemberBadges.none
                 if parcel.row.hasBadges {
-                    badges = try isSingle ? MemberBadges(answers[0]) : MemberBadges(self.badges[place])
+                    badges =
+                        try isSingle
+                        ? MemberBadges(answers[0])
+                        : MemberBadges(self.badges[place], lastSet: lastSet + Int64(Self.turn(place)))
                 }
                 leased.parcels.append(try parcel.leased(readings, badges))
             } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
@@ -269,13 +281,14 @@ struct ClaimedGroup: Sendable {
 /// A badge that parcels of one lease change in their order.
 private struct RaisedBadge: Sendable {
     private(set) var badge: Int32
-    private(set) var isSet = false
+    /// The turn of the last parcel that set it; 0: none did.
+    private(set) var setTurn: Int32 = 0
     /// How much messages added, since the badge was set if one of them set it.
     private(set) var raised: Int32 = 0
 
     init(badge: Int32) { self.badge = badge }
 
-    mutating func set(_ value: Int32) { (badge, isSet, raised) = (value, true, 0) }
+    mutating func set(_ value: Int32, turn: Int32) { (badge, setTurn, raised) = (value, turn, 0) }
 
     mutating func increment() {
         guard badge < .max else { return }

@@ -156,6 +156,7 @@ struct ClaimedParcel: Sendable {
         parcel.neverSent = neverSent
         if countsBadges {
             parcel.countsBadges = true
+            parcel.badgeSet = row.badgeSet ?? (incrementsBadges ? badges.lastSet : nil)
             if let left = judged == nil ? uncounted : judged?.uncounted {
                 parcel.uncounted = indices.map { left[Int($0)] }
             }
@@ -167,6 +168,9 @@ struct ClaimedParcel: Sendable {
     private var countsBadges: Bool {
         row.badgeChange == BadgeChange.increment.column && (!row.isUnmarked || raisesBadges || judged != nil)
     }
+
+    /// This lease increments some badges.
+    private var incrementsBadges: Bool { raisesBadges || judged?.raised.isEmpty == false }
 
     private var neverSent: [Bool] {
         let all = row.isUnmarked

@@ -6,17 +6,19 @@ import Postgres
 /// These are two statements of one transaction, whose answers are combined by id. Joined in one statement they took the
 /// server nearly twice as long. A row that the second one finds had a badge at the first: ids are never used twice.
 enum MemberSQL {
-    /// Changes the badge of every row that exists, whatever its state and route.
+    private static let isSet = ":badge_change = \(BadgeChange.value(0).column)"
+
+    /// Changes the badge of every row that exists, whatever its state and route. Returns what `badges` returns.
     ///
     /// The badge mark covers the whole parcel. A member that was retired or on another route at the first lease may be
     /// sent to after all: it registers again before the settle, and its remainder goes there.
     private static let raiseBadges = MemberStatement("member_badges_raise", key: "registration_id") {
         """
-        UPDATE registration_pulse SET badge = CASE WHEN :badge_change = \(BadgeChange.value(0).column) THEN :badge_value
+        UPDATE registration_pulse SET badge = CASE WHEN \(isSet) THEN :badge_value
             ELSE badge + (badge < 2147483647)::integer END,
-            raised = CASE WHEN :badge_change = \(BadgeChange.value(0).column) THEN 0
-                ELSE raised + (badge < 2147483647)::integer END
-        WHERE \($0) RETURNING registration_id, badge
+            raised = CASE WHEN \(isSet) THEN 0 ELSE raised + (badge < 2147483647)::integer END,
+            badge_set = CASE WHEN \(isSet) THEN \(BadgeSQL.newSet) ELSE badge_set END
+        WHERE \($0) RETURNING registration_id, badge, badge_set
         """
     }
 
@@ -28,9 +30,9 @@ enum MemberSQL {
         return raiseBadges.query(MemberKeys(ids), parameters)
     }
 
-    /// Reads the badges without changing them.
+    /// Reads the badges without changing them, and the number of the last set of each.
     static let badges = MemberStatement("member_badges", key: "registration_id") {
-        "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id"
+        "SELECT registration_id, badge, badge_set FROM registration_pulse WHERE \($0) ORDER BY registration_id"
     }
 
     /// Locks and reads badges before they are changed. A member in several parcels of one lease is incremented for each
@@ -40,14 +42,20 @@ enum MemberSQL {
     }
 
     /// Writes badges to rows that are locked already. `:raised` is how much messages added, since the badge was set if
-    /// one of them set it.
+    /// one of them set it. `:set_turns` is the place of that message's parcel in the lease, from 1; 0: none set it.
+    ///
+    /// The sets of one lease share the number that it draws, and their places are added to it. The highest number that
+    /// the statement returns is that one. If nothing is set, it is the highest of any set before the lease.
     static let writeBadges = Statement(
         "member_badges_write",
         """
         UPDATE registration_pulse AS own SET badge = new.badge,
-            raised = CASE WHEN new.is_set THEN new.raised ELSE own.raised + new.raised END
-        FROM unnest(:members, :badges, :are_set, :raised) AS new (id, badge, is_set, raised)
+            raised = CASE WHEN new.set_turn > 0 THEN new.raised ELSE own.raised + new.raised END,
+            badge_set = CASE WHEN new.set_turn > 0 THEN (SELECT \(BadgeSQL.newSet)) + new.set_turn
+                ELSE own.badge_set END
+        FROM unnest(:members, :badges, :set_turns, :raised) AS new (id, badge, set_turn, raised)
         WHERE own.registration_id = new.id
+        RETURNING own.badge_set - new.set_turn
         """)
 
     /// The members' rows.

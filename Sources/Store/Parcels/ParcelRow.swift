@@ -38,6 +38,8 @@ struct ParcelRow: Sendable {
     let limits: AppLimits?
     /// A bit for each member that the badge mark leaves out; nil: it covers all.
     let uncountedBits: [UInt8]?
+    /// The number of the last set of a badge before its increments; nil: no settle stored it.
+    let badgeSet: Int64?
     /// The rate of its message; nil: it has none.
     let ratePerSecond: Int32?
     let urgency: MessageUrgency
@@ -62,6 +64,7 @@ struct ParcelRow: Sendable {
         state = ParcelState(rawValue: try row.int16())
         limits = try row.int16OrNil().map(AppLimits.init)
         uncountedBits = try row.bytesOrNil()
+        badgeSet = try row.int64OrNil()
         ratePerSecond = try row.int32OrNil()
         urgency = MessageUrgency(rawValue: try row.int16()) ?? .bulk
         hasConditions = try row.bool()

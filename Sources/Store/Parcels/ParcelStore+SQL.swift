@@ -131,7 +131,7 @@ enum ParcelSQL {
             p.expires_at, \(now), p.member_count, p.members, p.settled, m.badge_change, m.badge_value,
             NOT next.badge_marked, m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN \(sibling) END,
             p.origin_route_id, p.origin_generation, p.origin_reason, p.origin_until, p.origin_as_of, p.state,
-            \(LimitSQL.ofParcel(now: now)), p.uncounted, m.rate_per_second, p.priority,
+            \(LimitSQL.ofParcel(now: now)), p.uncounted, p.badge_set, m.rate_per_second, p.priority,
             \(AudienceCheckSQL.hasConditions("m"))
         """
     }

@@ -25,8 +25,8 @@ enum SettleSQL {
 
     private static let settled = """
         input.place, input.turn, p.message_id, p.app_id, p.route_id, p.origin_route_id, p.format,
-                p.service, p.priority, p.badge_marked, p.waits_for, p.waits_since, p.expires_at, input.answered, input.suspected,
-                \(counts.map { "input.\($0)" }.joined(separator: " + ")) AS ended_now
+                p.service, p.priority, p.badge_marked, input.badge_set, p.waits_for, p.waits_since, p.expires_at,
+                input.answered, input.suspected, \(counts.map { "input.\($0)" }.joined(separator: " + ")) AS ended_now
         """
 
     // A parcel without pending members is deleted. Another one stays leased.
@@ -42,9 +42,9 @@ enum SettleSQL {
         return """
             input AS MATERIALIZED (
                 SELECT * FROM unnest(:parcels, :epochs, :settles, \(listed { ":\($0)" }), :answered, :suspected,
-                        :handed, :bits, :pending, :turns)
+                        :handed, :bits, :pending, :turns, :badge_sets)
                     WITH ORDINALITY AS input (parcel, epoch, settles, \(listed { $0 }), answered, suspected, handed,
-                        bits, pending, turn, place)
+                        bits, pending, turn, badge_set, place)
             ), whole AS (
                 DELETE FROM parcels p USING input WHERE \(own) AND input.pending = 0
                 RETURNING \(settled), p.member_count - p.handed_over - input.handed AS ended,
@@ -57,7 +57,7 @@ enum SettleSQL {
 
     private static let columns = """
         place, turn, message_id, app_id, route_id, origin_route_id, format, service, priority,
-                badge_marked, waits_for, waits_since, expires_at, answered, suspected, ended_now
+                badge_marked, badge_set, waits_for, waits_since, expires_at, answered, suspected, ended_now
         """
 
     // The order is that in which the settlements were handed in: for remainders of one hour, that is the order of their
@@ -65,11 +65,11 @@ enum SettleSQL {
     private static let created = """
         created AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
-                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
+                badge_marked, badge_set, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
                 wait_quote, waits_since, origin_route_id, origin_generation, origin_reason, origin_until, origin_as_of, state)
             SELECT mine.message_id, mine.app_id, remainder.route_id, mine.format, mine.service, mine.priority,
                 remainder.attempt, remainder.lapses, remainder.retry_spent, remainder.is_counted AND mine.badge_marked,
-                remainder.answer_lost,
+                CASE WHEN remainder.is_counted AND mine.badge_marked THEN mine.badge_set END, remainder.answer_lost,
                 coalesce(remainder.due_at, \(now) + remainder.due_after * interval '1 microsecond'), mine.expires_at,
                 remainder.members, remainder.count, remainder.count, remainder.waits_for,
                 nullif(remainder.wait_quote, ''),
@@ -177,14 +177,19 @@ enum SettleSQL {
         )
         """
 
-    // A badge that was set since the increment keeps its value, unless messages added to it again.
+    // The increments that came after the badge's last set. Another process may set it until the row is locked.
+    private static let increments = """
+        least(p.raised, (SELECT count(*)::integer FROM unnest(back.sets) AS one (badge_set)
+                    WHERE one.badge_set >= p.badge_set))
+        """
+
+    // A badge that was set since the increment keeps its value, and what other messages added to it.
     private static let takenBack = """
         taken AS (
-            UPDATE registration_pulse p SET badge = p.badge - least(p.raised, back.count),
-                raised = p.raised - least(p.raised, back.count)
+            UPDATE registration_pulse p SET badge = p.badge - \(increments), raised = p.raised - \(increments)
             FROM (
-                SELECT member AS id, count(*)::integer AS count FROM unnest(:taken_places, :taken_members)
-                    AS unshown (place, member)
+                SELECT member AS id, array_agg(badge_set) AS sets
+                FROM unnest(:taken_places, :taken_members, :taken_sets) AS unshown (place, member, badge_set)
                 WHERE \(isMine("unshown.place")) GROUP BY member ORDER BY member
             ) AS back WHERE p.registration_id = back.id
         )

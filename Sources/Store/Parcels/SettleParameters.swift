@@ -22,6 +22,7 @@ extension Parameters {
         bytesArray("bits", settlements.map { $0.pendingAfter > 0 ? $0.settledBits : [] })
         int32Array("pending", settlements.map { Int32($0.pendingAfter) })
         int64Array("turns", places.map(Int64.init))
+        int64Array("badge_sets", settlements.map(\.badgeSet))
         instant("now", now)
     }
 
@@ -63,10 +64,11 @@ extension Parameters {
 
     mutating func takenBack(of settlements: [Settlement]) {
         let taken = settlements.enumerated().flatMap { place, settlement in
-            settlement.takenBack.map { (place: Int64(place + 1), member: $0.value) }
+            settlement.takenBack.map { (place: Int64(place + 1), member: $0.value, badgeSet: settlement.badgeSet) }
         }
         int64Array("taken_places", taken.map(\.place))
         int64Array("taken_members", taken.map(\.member))
+        int64Array("taken_sets", taken.map(\.badgeSet))
     }
 
     mutating func remainders(of settlements: [Settlement]) {

@@ -130,7 +130,8 @@ enum RegistrationSQL {
         UPDATE registration_pulse p
         SET registered_at = greatest(p.registered_at, least(input.as_of, coalesce(:now, clock_timestamp()))),
             as_of = coalesce(input.as_of, p.as_of), badge = coalesce(input.badge, p.badge),
-            raised = CASE WHEN input.badge IS NULL THEN p.raised ELSE 0 END
+            raised = CASE WHEN input.badge IS NULL THEN p.raised ELSE 0 END,
+            badge_set = CASE WHEN input.badge IS NULL THEN p.badge_set ELSE \(BadgeSQL.newSet) END
         FROM unnest(:registrations, :as_of, :badges) AS input (id, as_of, badge) WHERE p.registration_id = input.id
         RETURNING p.registration_id, p.badge, p.registered_at
         """)
