@@ -130,7 +130,8 @@ CREATE INDEX due_watches_next ON due_watches (due_at);
 
 -- A registration's interest in a watch. version: 1, the described service's first interface; its subscriptions are one
 -- for each path and device. mode: 1 noData, 2 value, 3 childEvent. user_id and claims are those of the user's token
--- with which it was made; '' and null: nobody's.
+-- with which it was made; '' and null: nobody's. claims has those that the rules named then, null where the token had
+-- none. has_all_claims: claims has all that the token had.
 CREATE TABLE subscriptions (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id          bigint      NOT NULL,
@@ -138,6 +139,7 @@ CREATE TABLE subscriptions (
     registration_id bigint      NOT NULL,
     version         smallint    NOT NULL CHECK (version = 1),
     mode            smallint    NOT NULL CHECK (mode BETWEEN 1 AND 3), -- as above
+    has_all_claims  boolean     NOT NULL DEFAULT false,
     user_id         text        NOT NULL DEFAULT '' CHECK (octet_length(user_id) <= 256),
     claims          jsonb       CHECK (octet_length(claims::text) <= 8192),
     expires_at      timestamptz NOT NULL,

@@ -141,6 +141,29 @@ struct ServedWakeUpTests {
         }
     }
 
+    @Test("keeps the claims that the rules name, null for what the token lacks, or all of them")
+    func keptClaims() async throws {
+        try await Self.withApp { world in
+            let token = try Self.token(#"{"sub": "ann", "mail": "ann@example.com", "org": 1}"#)
+            for (rule, kept, hasAll) in [
+                ("auth.role == null && auth.org == 1", #"{"sub": "ann", "org": 1, "role": null}"#, false),
+                ("auth != null", #"{"sub": "ann"}"#, false),
+                ("auth['o' == 'p'] == null", #"{"sub": "ann", "mail": "ann@example.com", "org": 1}"#, true),
+            ] {
+                try await world.expect(204, "PUT", "/v1/apps/tower/rules", #"{"rules": {".read": "\#(rule)"}}"#)
+                let path = "/base/tower/.wakeup/a?id=\(Self.device)&token=\(token)"
+                for request in ["a new one", "a refresh"] {
+                    #expect(try await Self.ask(world, "PUT", path) == "204")
+                    let found = "claims = '\(kept)' AND has_all_claims = \(hasAll)"
+                    #expect(
+                        try await world.pool.number("SELECT count(*) FROM subscriptions WHERE \(found)") == 1,
+                        "\(rule), \(request)")
+                }
+                try await world.pool.script("DELETE FROM subscriptions")
+            }
+        }
+    }
+
     @Test("refuses a token that is expired, of another key, changed or too long")
     func tokens() async throws {
         try await Self.withApp { world in

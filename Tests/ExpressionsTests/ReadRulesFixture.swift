@@ -17,7 +17,11 @@ struct ReadRulesFixture {
         "org": ["id": "o1", "deep": ["x": "y"]],
         "first name": "given", "https://example.com/plan": "pro", "slash": "a/b", "empty": "", "none": .null,
     ]
+    /// The claims that a subscription kept, instead of those above.
+    var kept: UserClaims?
     var now = WallInstant(microseconds: 1_700_000_000_000_999)
+
+    private var user: UserClaims? { kept ?? auth.map { UserClaims(ofToken: $0) } }
 
     static func rules(_ json: String) throws -> ReadRules {
         try ReadRules.read(JSONReader.read(Array(json.utf8), limits: ReadRuleLimits.json))
@@ -37,7 +41,7 @@ struct ReadRulesFixture {
     }
 
     func lookups(_ rules: ReadRules, at path: [String]) -> [[String]] {
-        rules.lookups(at: path, auth: auth, now: now)
+        rules.lookups(at: path, auth: user, now: now)
     }
 
     /// Asks as the service does: it reads the look-ups first, and nothing else.
@@ -46,7 +50,7 @@ struct ReadRulesFixture {
         let announced = lookups(rules, at: path)
         guard announced.count <= ReadRuleLimits.lookupsMax else { return nil }
         var isSurprised = false
-        let mayRead = rules.mayRead(path, auth: auth, now: now) { asked in
+        let mayRead = rules.mayRead(path, auth: user, now: now) { asked in
             if !announced.contains(asked) { isSurprised = true }
             return value(at: asked)
         }

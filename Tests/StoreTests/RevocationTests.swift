@@ -153,6 +153,63 @@ struct RevocationTests {
         }
     }
 
+    /// Rules at `/a` that hold for a user without the claim, or for any user. The subscription kept `sub` alone.
+    static let rulesWithOtherClaims = [
+        "auth.role == null", "auth.role != 'guest'", "auth.banned != true", "!(auth.banned == true)",
+        "auth.org.id == null", "root.banned[auth.role] == null", "auth.role == null || auth.role != null",
+        "auth.sub == 'ann' && auth.banned != true",
+    ]
+
+    @Test("hear that new rules ask for a claim that was not kept", arguments: rulesWithOtherClaims)
+    func unknownClaim(rule: String) async throws {
+        try await withFanOuts { world in
+            try await world.setRules(#"{"a": {".read": "auth.sub == 'ann'"}}"#)
+            try await world.subscribe("swept", "/a", user: "ann")
+            try await world.setRules(#"{"a": {".read": "\#(rule)"}}"#)
+            #expect(try await world.revoke() == 1)
+            #expect(try await world.waiting() == ["swept: clock-tower: permission_denied /a"])
+            try await world.receive()
+            try await world.subscribe("woken", "/a", user: "ann")
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["woken: clock-tower: permission_denied /a"])
+            #expect(try await world.world.number("SELECT count(*) FROM subscriptions") == 0)
+        }
+    }
+
+    @Test("hear nothing if the claim was kept as missing, or all claims were kept")
+    func knownClaim() async throws {
+        try await withFanOuts { world in
+            for kept in ["claims = '{\"sub\": \"ann\", \"role\": null}'", "has_all_claims = true"] {
+                try await world.subscribe("phone", "/a", user: "ann")
+                try await world.world.pool.script("UPDATE subscriptions SET \(kept)")
+                try await world.setRules(#"{"a": {".read": "auth.role == null"}}"#)
+                #expect(try await world.revoke() == 0, "\(kept)")
+                try await world.put("/a", "\(kept.utf8.count)")
+                try await world.fanOut()
+                #expect(try await world.send() == ["phone: changed"], "\(kept)")
+                #expect(try await world.unsubscribe("phone", "/a", user: "ann"))
+            }
+        }
+    }
+
+    @Test("get no push by data that a claim looks up if the subscription did not keep the claim")
+    func unknownClaimAtLease() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a", .value, user: "ann")
+            try await world.put("/a", "1")
+            try await world.fanOut()
+            #expect(try await world.waiting() == ["phone: 1"])
+            // As if the rules had changed and the revocation had not come to this subscription.
+            try await world.world.pool.script(
+                """
+                UPDATE node_rules SET revision = revision + 1,
+                    source = '{"a": {".read": "root.banned[auth.role] == null"}}'
+                """)
+            #expect(try await world.send() == [])
+        }
+    }
+
     @Test("hear it also while their last push is being tried, which is not sent any more")
     func deniedMeanwhile() async throws {
         try await withFanOuts { world in

@@ -134,7 +134,8 @@ struct WakeUpHandlers: Sendable {
             weightLeavesMax: Int64(settings.weightLeavesMax))
         request.perAppMax = Int64(settings.subscriptionsMax)
         if let user { request.user = user.subject }
-        (request.claims, request.rulesRevision) = (permit.claims, permit.rulesRevision)
+        (request.claims, request.hasAllClaims) = (permit.claims, permit.hasAllClaims)
+        request.rulesRevision = permit.rulesRevision
         let asking = request
         do throws(Problem) {
             return try await translating(.isIdempotent, await store.subscribe(asking))

@@ -24,6 +24,9 @@ import JSON
 /// missing claim, or with data at an index that is one, fails: otherwise a caller without a token would equal the missing
 /// owner of a document. Compared with the literal `null`, a missing claim is null.
 ///
+/// A subscription keeps only the claims that the rules named when it was made. What asks for another one fails, beside
+/// `null` too, because the token may have had it.
+///
 /// A member of data that is null, a text, a number or a boolean is null. So is one whose index is no text, is empty or has
 /// a slash. `<`, `<=`, `>` and `>=` fail unless they compare two numbers or two texts. `&&`, `||` and `!` fail unless they
 /// get booleans; `&&` and `||` evaluate their right side only if it matters. `||` holds if its right side does, even if
@@ -34,7 +37,7 @@ package struct ReadRules: Sendable {
 
     /// The nodes; the first one is the root.
     private let nodes: [RuleNode]
-    /// The claims that the rules name. A subscription needs to keep no others.
+    /// The claims that the rules name. A subscription keeps these.
     package let claims: NamedClaims
 
     init(nodes: [RuleNode], claims: NamedClaims) {
@@ -58,8 +61,8 @@ package struct ReadRules: Sendable {
     ///
     /// Empty if a rule already holds without data. The keys in a path need not be valid keys of the tree, since claims
     /// may be any text; nothing is at such a path.
-    package func lookups(at path: [String], auth: JSONValue?, now: WallInstant) -> [[String]] {
-        let subject = RuleSubject(path: path, auth: auth ?? .null, now: now)
+    package func lookups(at path: [String], auth: UserClaims?, now: WallInstant) -> [[String]] {
+        let subject = RuleSubject(path: path, auth: auth, now: now)
         let rules = rules(onTheWayTo: path)
         guard !rules.contains(where: { $0.lookups.isEmpty && subject.fulfils($0) { _ in .null } }) else { return [] }
         var paths: [[String]] = []
@@ -71,13 +74,13 @@ package struct ReadRules: Sendable {
         return paths
     }
 
-    /// - Parameter auth: the claims of the user's token; nil without a user.
+    /// - Parameter auth: nil without a user.
     /// - Parameter values: returns the value at a path, which is one of `lookups` with the same arguments. A node with
     ///   children is a structure.
     package func mayRead(
-        _ path: [String], auth: JSONValue?, now: WallInstant, values: ([String]) -> RuleValue
+        _ path: [String], auth: UserClaims?, now: WallInstant, values: ([String]) -> RuleValue
     ) -> Bool {
-        let subject = RuleSubject(path: path, auth: auth ?? .null, now: now)
+        let subject = RuleSubject(path: path, auth: auth, now: now)
         let rules = rules(onTheWayTo: path)
         // Rules without data come first: `lookups` left out the others' paths if one of these holds.
         return rules.contains { $0.lookups.isEmpty && subject.fulfils($0, values) }

@@ -4,10 +4,11 @@ import JSON
 /// The path, user and time that rules are evaluated for.
 struct RuleSubject {
     let path: [String]
-    let auth: JSONValue
+    /// nil: there is no user.
+    let auth: UserClaims?
     let now: WallInstant
 
-    /// An operator got a value of another type, or a comparison a claim that is missing.
+    /// An operator got a value of another type, or a comparison a claim that is missing. Or a claim is not known.
     struct Failure: Error {}
 
     /// The operand of a comparison or connective.
@@ -105,7 +106,9 @@ struct RuleSubject {
         case .key(let level): return .value(names.isEmpty ? .text(path[level - 1]) : .null)
         case .auth:
             let operands = try names.map { (name) throws(Failure) in try operand(of: name) }
-            var place = auth
+            // The token may have had the claim, so it is not missing: it may be anything.
+            if case .value(.text(let name)) = operands.first, let auth, !auth.knows(name) { throw Failure() }
+            var place = auth?.claims ?? .null
             for operand in operands {
                 guard case .value(.text(let name)) = operand, let member = place.object?[name] else { return .missing }
                 place = member

@@ -45,7 +45,7 @@ enum RevocationSQL {
 
     private static let columns = """
         s.id, s.watch_id, s.app_id, w.path, a.slug, a.settings, s.registration_id, r.route_id, r.provider,
-            r.state = \(RegistrationState.retired.sql), s.claims, s.expires_at <= clock_timestamp()
+            r.state = \(RegistrationState.retired.sql), s.claims, s.has_all_claims, s.expires_at <= clock_timestamp()
         """
 
     // A job waits for locked rows, because it never comes back to those that it has passed.
@@ -80,7 +80,7 @@ enum RevocationSQL {
         )
         SELECT s.id, s.watch_id, s.app_id, s.path, s.slug, a.settings, s.registration_id, coalesce(r.route_id, 0),
             coalesce(r.provider, \(Provider.allCases[0].sql)::smallint), coalesce(r.state = \(RegistrationState.retired.sql), true),
-            NULL::jsonb, false
+            NULL::jsonb, false, false
         FROM found s
         CROSS JOIN LATERAL (SELECT settings FROM apps WHERE id = s.app_id LIMIT 1) AS a
         LEFT JOIN LATERAL (

@@ -118,7 +118,7 @@ private struct RevocationRun: Sendable {
         let member: Member
         let provider: Provider
         let isRetired: Bool
-        let claims: [UInt8]?
+        let claims: KeptClaims?
         let isExpired: Bool
 
         var state: SubscriptionState { isExpired ? .expired : isRetired ? .dormant : .active }
@@ -133,7 +133,7 @@ private struct RevocationRun: Sendable {
             let registration = try row.int64()
             member = Member(id: registration, route: try row.int64())
             (provider, isRetired) = (try row.stored(), try row.bool())
-            claims = try row.optional { row throws(PostgresError) in try row.json() }
+            claims = try KeptClaims(found: &row)
             isExpired = try row.bool()
         }
     }

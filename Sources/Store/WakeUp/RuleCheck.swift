@@ -57,8 +57,8 @@ struct RuleCheck: Sendable {
 
     struct Subject: Sendable {
         let path: NodePath
-        /// The claims of the user who subscribed, as JSON; nil: there was none.
-        let claims: [UInt8]?
+        /// The claims of the user who subscribed; nil: there was none.
+        let claims: KeptClaims?
     }
 
     /// Returns for each subscription to a path whether its user may read it.
@@ -71,9 +71,9 @@ struct RuleCheck: Sendable {
             return subscriptions.map { _ in mayRead[0] }
         }
         let query = Query(RuleSQL.claims) { $0.int64Array("subscriptions", subscriptions) }
-        var claims: [Int64: [UInt8]] = [:]  // lookup only
+        var claims: [Int64: KeptClaims] = [:]  // lookup only
         let rows = try await transaction.run(query).map { row throws(PostgresError) in
-            (id: try row.int64(), claims: try row.optional { row throws(PostgresError) in try row.json() })
+            (id: try row.int64(), claims: try KeptClaims(found: &row))
         }
         for row in rows { claims[row.id] = row.claims }
         return try await mayRead(subscriptions.map { Subject(path: path, claims: claims[$0]) }, in: transaction)
@@ -97,7 +97,7 @@ struct RuleCheck: Sendable {
         _ subjects: ArraySlice<Subject>, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Bool] {
         let asked = subjects.map {
-            (keys: $0.path.keys, auth: $0.claims.flatMap { try? JSONReader.read($0, limits: .trusted) })
+            (keys: $0.path.keys, auth: $0.claims.map { UserClaims(stored: $0.json, areAll: $0.areAll) })
         }
         var paths: Set<NodePath> = []  // lookup only
         for subject in asked {
@@ -120,13 +120,27 @@ struct RuleCheck: Sendable {
     }
 }
 
+/// The claims that a subscription keeps of a user, as they are stored.
+struct KeptClaims: Sendable {
+    let json: [UInt8]
+    let areAll: Bool
+
+    /// Reads the two columns. nil: the subscription has no user.
+    init?(found row: inout Row) throws(PostgresError) {
+        let stored = try row.optional { row throws(PostgresError) in try row.json() }
+        areAll = try row.bool()
+        guard let json = stored else { return nil }
+        self.json = json
+    }
+}
+
 enum RuleSQL {
     static let rules = Statement(
         "rule_sources", "SELECT app_id, source, revision FROM node_rules WHERE app_id = ANY (:apps)")
 
     /// The claims of the users who made subscriptions.
     static let claims = Statement(
-        "rule_claims", "SELECT id, claims FROM subscriptions WHERE id = ANY (:subscriptions)")
+        "rule_claims", "SELECT id, claims, has_all_claims FROM subscriptions WHERE id = ANY (:subscriptions)")
 }
 
 extension Query {

@@ -24,11 +24,7 @@ extension SubscriptionStore {
             $0.int64("revision", request.rulesRevision)
             $0.bool("value", request.mode == .value)
             $0.bool("children", request.mode == .childEvent)
-            $0.int16("mode", request.mode.rawValue)
-            $0.text("user", request.user)
-            $0.json("claims", request.claims)
-            $0.instant("now", now)
-            $0.int64("lifetime_us", request.lifetime.wholeMicroseconds)
+            $0.subscriber(request, now)
         }
         let pool = pool
         return try await pool.retryingConflicts { () throws(PostgresError) in

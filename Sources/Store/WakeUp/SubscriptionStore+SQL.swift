@@ -147,11 +147,12 @@ enum SubscriptionSQL {
         """
         WITH made AS (
             INSERT INTO subscriptions AS known (app_id, watch_id, registration_id, version, mode, user_id, claims,
-                expires_at)
-            VALUES (:app, :watch, :registration, 1, :mode, :user, :claims,
+                has_all_claims, expires_at)
+            VALUES (:app, :watch, :registration, 1, :mode, :user, :claims, :has_all_claims,
                 \(now) + :lifetime_us * interval '1 microsecond')
             ON CONFLICT (watch_id, registration_id) WHERE version = 1 DO UPDATE SET mode = excluded.mode,
-                user_id = excluded.user_id, claims = excluded.claims, expires_at = excluded.expires_at
+                user_id = excluded.user_id, claims = excluded.claims, has_all_claims = excluded.has_all_claims,
+                expires_at = excluded.expires_at
             RETURNING id
         )
         INSERT INTO subscription_progress (subscription_id, sent_seq)
@@ -186,7 +187,7 @@ enum SubscriptionSQL {
                 AND r.token = ANY (:tokens) AND r.state < \(RegistrationState.retired.sql)
             FOR SHARE OF a FOR KEY SHARE OF w FOR SHARE OF r
         )
-        UPDATE subscriptions s SET mode = :mode, user_id = :user, claims = :claims,
+        UPDATE subscriptions s SET mode = :mode, user_id = :user, claims = :claims, has_all_claims = :has_all_claims,
             expires_at = \(now) + :lifetime_us * interval '1 microsecond'
         FROM known WHERE s.id = known.id RETURNING s.id
         """)

@@ -73,8 +73,10 @@ package final class ReadAccess: Sendable {
 
     /// The right of a user to subscribe to a node.
     package struct SubscriptionPermit: Sendable {
-        /// The claims of the user that the app's rules name, as JSON: what the subscription keeps. nil: there is no user.
+        /// The claims of the user that the subscription keeps, as JSON. nil: there is no user.
         package let claims: [UInt8]?
+        /// Whether these are all claims of the user's token.
+        package let hasAllClaims: Bool
         /// The revision of the rules that gave the right.
         package let rulesRevision: Int64?
     }
@@ -85,28 +87,23 @@ package final class ReadAccess: Sendable {
     ) async throws(StoreFault) -> SubscriptionPermit? {
         let access = try await access(of: app)
         guard try await mayRead(path, user, app, access.rules) else { return nil }
+        let kept = user.map { UserClaims(ofToken: $0.claims).kept(for: access.rules.claims) }
         return SubscriptionPermit(
-            claims: user.map { Self.claims(of: $0, named: access.rules.claims) }, rulesRevision: access.rulesRevision)
+            claims: kept?.bytes, hasAllClaims: kept?.areAll ?? false, rulesRevision: access.rulesRevision)
     }
 
     private func mayRead(
         _ path: NodePath, _ user: User?, _ app: AppID, _ rules: ReadRules
     ) async throws(StoreFault) -> Bool {
-        let (keys, now) = (path.keys, clock())
-        let lookups = rules.lookups(at: keys, auth: user?.claims, now: now)
+        let (keys, now, auth) = (path.keys, clock(), user.map { UserClaims(ofToken: $0.claims) })
+        let lookups = rules.lookups(at: keys, auth: auth, now: now)
         // Claims may be any text. At a path that can't be in a tree there is nothing.
         let paths = lookups.compactMap { try? NodePath($0) }
         let read = try await store.values(at: paths, app: app)
         let values = Dictionary(zip(paths, read)) { first, _ in first }
-        return rules.mayRead(keys, auth: user?.claims, now: now) { keys in
+        return rules.mayRead(keys, auth: auth, now: now) { keys in
             (try? NodePath(keys)).flatMap { values[$0] } ?? .null
         }
-    }
-
-    private static func claims(of user: User, named names: NamedClaims) -> [UInt8] {
-        guard let claims = user.claims.object else { return user.claims.bytes }
-        let kept = claims.members.filter { $0.name == "sub" || names.contains($0.name) }
-        return JSONValue.object(JSONObject(kept)).bytes
     }
 
     /// Forgets what is cached of an app, after a change on this process.
