@@ -211,6 +211,7 @@ CREATE FUNCTION registrations_unsubscribed() RETURNS trigger LANGUAGE plpgsql
 BEGIN
     DELETE FROM subscriptions WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
     DELETE FROM unproven_subscribers WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    DELETE FROM former_users WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
     RETURN NULL;
 END $$;
 CREATE TRIGGER registrations_unsubscribed AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
@@ -230,16 +231,46 @@ CREATE TABLE ended_subscriptions (
     vacuum_index_cleanup = on, vacuum_truncate = off);
 CREATE INDEX ended_subscriptions_of_apps ON ended_subscriptions (app_id, id);
 
--- Ends the subscriptions of a registration that tokens of other users made: what those may read is not for the device's
--- next user (decision 0053). holder: the registration that has the device's token now. next_user: null: there is none.
-CREATE FUNCTION end_subscriptions_of_others(registration bigint, holder bigint, next_user text) RETURNS void
-    LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+-- Registered users who had a device before its user changed. A token whose sub is one of them subscribes the device
+-- only once it is registered for that user again (decision 0073).
+CREATE TABLE former_users (
+    registration_id bigint NOT NULL,
+    user_id         text   NOT NULL CHECK (octet_length(user_id) <= 256),
+    app_id          bigint NOT NULL,
+    PRIMARY KEY (registration_id, user_id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.02);
+CREATE INDEX former_users_by_user ON former_users (app_id, user_id, registration_id);
+
+-- Ends the subscriptions of a registration that tokens of other users made, where its user changes: what those may read
+-- is not for the device's next user (decision 0053). Those of the device's former users end in any case. holder: the
+-- registration that has the device's token now. former_user, next_user: null: there is none.
+CREATE FUNCTION end_subscriptions_of_others(registration bigint, holder bigint, former_user text, next_user text)
+    RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    changes CONSTANT boolean := former_user IS NOT NULL AND former_user IS DISTINCT FROM next_user;
 BEGIN
+    IF changes THEN
+        INSERT INTO former_users (registration_id, user_id, app_id)
+        SELECT holder, former_user, a.id
+        FROM (SELECT app_id FROM registrations WHERE id = holder LIMIT 1) AS r
+        CROSS JOIN LATERAL (SELECT id, settings FROM apps WHERE id = r.app_id LIMIT 1) AS a
+        WHERE (a.settings -> 'wakeup' ->> 'enabled')::boolean
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF registration <> holder THEN
+        INSERT INTO former_users (registration_id, user_id, app_id)
+        SELECT holder, f.user_id, f.app_id FROM former_users f WHERE f.registration_id = registration
+        ON CONFLICT DO NOTHING;
+    END IF;
     WITH ended AS (
-        DELETE FROM subscriptions
-        WHERE registration_id = registration AND (claims IS NOT NULL OR user_id <> '')
-            AND user_id IS DISTINCT FROM next_user
-        RETURNING id, app_id, watch_id
+        DELETE FROM subscriptions s
+        WHERE s.registration_id = registration AND (s.claims IS NOT NULL OR s.user_id <> '')
+            AND s.user_id IS DISTINCT FROM next_user
+            AND (changes OR EXISTS (
+                SELECT FROM former_users f WHERE f.registration_id = holder AND f.user_id = s.user_id))
+        RETURNING s.id, s.app_id, s.watch_id
     )
     INSERT INTO ended_subscriptions (app_id, slug, watch_id, path, registration_id)
     SELECT e.app_id, a.slug, e.watch_id, w.path, holder FROM ended e
@@ -251,7 +282,7 @@ END $$;
 -- This runs row by row, and only for rows whose user changes, whatever the statement is about.
 CREATE FUNCTION registration_changed_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM end_subscriptions_of_others(NEW.id, NEW.id, NEW.user_id);
+    PERFORM end_subscriptions_of_others(NEW.id, NEW.id, OLD.user_id, NEW.user_id);
     RETURN NULL;
 END $$;
 CREATE TRIGGER registration_changed_user AFTER UPDATE OF user_id ON registrations

@@ -141,6 +141,25 @@ struct ServedWakeUpTests {
         }
     }
 
+    @Test("refuses the device's former user, and says to register the device for that user first")
+    func formerUser() async throws {
+        try await Self.withApp { world in
+            let ann = try Self.token(#"{"sub": "ann"}"#)
+            let path = "/base/tower/.wakeup/of/ann?id=\(Self.device)&token=\(ann)"
+            let phone = "/v1/apps/tower/devices/phone"
+            try await world.expect(
+                201, "PUT", phone, #"{"provider": "fcm", "token": "\#(Self.device)", "user": "ann"}"#)
+            #expect(try await Self.ask(world, "PUT", path) == "204")
+            try await world.expect(200, "PATCH", phone, #"{"user": "bob"}"#)
+            let reply = try await world.call("PUT", path, key: nil)
+            #expect(reply.status == 403)
+            #expect(try reply.json()["status"]?.string == "permission_denied")
+            #expect(try reply.json()["detail"]?.string?.contains("Register it for this user first") == true)
+            try await world.expect(200, "PATCH", phone, #"{"user": "ann"}"#)
+            #expect(try await Self.ask(world, "PUT", path) == "204")
+        }
+    }
+
     @Test("keeps the claims that the rules name, null for what the token lacks, or all of them")
     func keptClaims() async throws {
         try await Self.withApp { world in

@@ -194,3 +194,136 @@ struct NextUserTests {
         }
     }
 }
+
+@Suite("A former user's token that comes late to a device")
+struct FormerUserTests {
+    @Test("subscribes nothing after the device's user has changed", arguments: NextUserTests.Change.allCases)
+    func refused(change: NextUserTests.Change) async throws {
+        for hadSubscription in [true, false] {
+            try await withFanOuts { world in
+                try await world.register("phone", for: "ann")
+                if hadSubscription { try await world.subscribe("phone", "/ann", .value, user: "ann") }
+                try await change.make(in: world)
+                #expect(try await world.subscribe("phone", "/ann", .value, user: "ann") == .formerUser)
+                #expect(try await world.subscribe("phone", "/other", .value, user: "ann") == .formerUser)
+                #expect(try await world.subscriptions() == [])
+                #expect(try await world.subscribe("phone", "/bob", user: "bob") == .subscribed)
+                #expect(try await world.subscribe("phone", "/all") == .subscribed)
+                try await world.put("/ann", "1")
+                try await world.fanOut()
+                try await world.revoke()
+                #expect(try await world.send().filter { $0.hasSuffix(": 1") } == [])
+            }
+        }
+    }
+
+    @Test("takes no subscription over from the next user")
+    func noTakeover() async throws {
+        try await withFanOuts { world in
+            try await world.register("phone", for: "ann")
+            try await world.register("phone", for: "bob")
+            try await world.subscribe("phone", "/club", user: "bob")
+            #expect(try await world.subscribe("phone", "/club", user: "ann") == .formerUser)
+            #expect(try await world.subscriptions() == ["phone /club bob"])
+        }
+    }
+
+    @Test("takes nothing over while the next user is being registered")
+    func beside() async throws {
+        try await withFanOuts { world in
+            try await world.register("phone", for: "ann")
+            try await world.subscribe("phone", "/club", user: "bob")
+            let pool = world.world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            for path in ["/club", "/ann"] {
+                try await world.register("phone", for: "ann")
+                let late = try await pool.transaction {
+                    transaction throws(PostgresError) -> Task<SubscriptionStore.Reply, any Error> in
+                    _ = try await transaction.run(query("UPDATE registrations SET user_id = 'bob'"))
+                    let late = Task { try await world.subscribe("phone", path, user: "ann") }
+                    while try await pool.number(waiting) < 1 { await Task.yield() }
+                    return late
+                }
+                #expect(try await late.value == .formerUser, "\(path)")
+            }
+            #expect(try await world.subscriptions() == [])
+        }
+    }
+
+    @Test("subscribes again once the device is registered for its user")
+    func registeredAgain() async throws {
+        try await withFanOuts { world in
+            try await world.register("phone", for: "ann")
+            try await world.subscribe("phone", "/ann", user: "ann")
+            try await world.register("phone", for: nil)
+            try await world.register("phone", for: "ann")
+            #expect(try await world.subscribe("phone", "/ann", user: "ann") == .subscribed)
+            try await world.register("phone", for: "bob")
+            #expect(try await world.subscribe("phone", "/ann", user: "ann") == .formerUser)
+            try await world.patch(user: "ann")
+            #expect(try await world.subscribe("phone", "/ann", user: "ann") == .subscribed)
+            #expect(try await world.subscriptions() == ["phone /ann ann"])
+        }
+    }
+
+    @Test("shuts nobody out where tokens name users differently")
+    func otherNames() async throws {
+        try await withFanOuts { world in
+            func subscribe(_ user: String) async throws -> SubscriptionStore.Reply {
+                try await world.subscribe("phone", "/\(user)", user: user)
+            }
+            try await world.register("phone", for: "42")
+            #expect(try await subscribe("ann@example.com") == .subscribed)
+            // The next user's app subscribes before its backend registers the user.
+            #expect(try await subscribe("bob@example.com") == .subscribed)
+            try await world.register("phone", for: "43")
+            #expect(try await world.subscriptions() == [])
+            #expect(try await subscribe("bob@example.com") == .subscribed)
+            try await world.register("phone", for: "42")
+            #expect(try await subscribe("ann@example.com") == .subscribed)
+        }
+    }
+
+    @Test("subscribes where the device never had a registered user before")
+    func neverRegistered() async throws {
+        try await withFanOuts { world in
+            try await world.register("phone", for: nil)
+            try await world.subscribe("phone", "/ann", user: "ann")
+            try await world.register("phone", for: "bob")
+            #expect(try await world.subscribe("phone", "/ann", .value, user: "ann") == .subscribed)
+        }
+    }
+
+    @Test("subscribes nothing after the device's token has moved on, or the device has a new one")
+    func moved() async throws {
+        try await withFanOuts { world in
+            try await world.register("phone", for: "ann")
+            try await world.register("phone", for: nil)
+            try await world.register("tablet", for: "bob")
+            #expect(try await world.subscribe("phone", "/ann", user: "ann") == .formerUser)
+            // The app has the new token before its backend registers it.
+            #expect(try await world.subscribe("new", "/ann", user: "ann") == .subscribed)
+            #expect(try await world.subscribe("new", "/bob", user: "bob") == .subscribed)
+            try await world.register("tablet", for: "bob", token: "new")
+            #expect(try await world.subscriptions() == ["tablet /bob bob"])
+            #expect(try await world.revoke() == 1)
+            #expect(try await world.waiting() == ["tablet: clock-tower: permission_denied /ann"])
+        }
+    }
+
+    @Test("names nobody any more once its user is erased, or the device is gone")
+    func forgotten() async throws {
+        try await withFanOuts { world in
+            let count = "SELECT count(*) FROM former_users"
+            for user in ["ann", "bob", "carol"] { try await world.register("phone", for: user) }
+            #expect(try await world.world.number(count) == 2)
+            _ = try await world.world.stores.registry.erase(user: "ann", app: world.world.app)
+            #expect(try await world.world.number(count + " WHERE user_id = 'bob'") == 1)
+            #expect(try await world.world.number(count) == 1)
+            _ = try await world.world.stores.registry.removeDevice(app: world.world.app, installation: "phone")
+            #expect(try await world.world.number(count) == 0)
+        }
+    }
+}

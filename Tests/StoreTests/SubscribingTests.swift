@@ -42,7 +42,7 @@ struct SubscribingTests {
         }
     }
 
-    @Test("takes one transaction if it is a refresh, which changes mode, user and end")
+    @Test("takes one transaction if it is a refresh, which changes mode and end")
     func refreshed() async throws {
         var settings = PoolSettings.patient
         settings.connectionsMax = 1
@@ -58,9 +58,9 @@ struct SubscribingTests {
                 return try await world.world.number(
                     "SELECT count(*) FROM subscriptions WHERE \(isAs) AND \(ends)") == 1
             }
-            try await world.subscribe("phone", "/a", .value)
+            try await world.subscribe("phone", "/a", .value, user: "ann")
             try await world.register("phone")
-            #expect(try await isAs(.value, "", days: 30))
+            #expect(try await isAs(.value, "ann", days: 30))
             let before = try await committed()
             let counted = try await committed() - before
             let start = try await committed()
@@ -68,6 +68,10 @@ struct SubscribingTests {
                 try await world.subscribe("phone", "/a", lifetime: .seconds(9 * 86_400), user: "ann") == .subscribed)
             #expect(try await committed() - start == counted + 1)
             #expect(try await isAs(.noData, "ann", days: 9))
+            #expect(try await world.subscribe("phone", "/a", user: "bob") == .subscribed)
+            #expect(try await isAs(.noData, "bob", days: 30))
+            #expect(try await world.subscribe("phone", "/a", .value) == .subscribed)
+            #expect(try await isAs(.value, "", days: 30))
         }
     }
 

@@ -35,7 +35,7 @@ struct TableSettingsTests {
         "revocations": .queue, "ended_subscriptions": .queue, "node_removals": .queue, "subscriptions": .registry,
         "subscription_progress": .activity,
         "node_rules": .small, "user_token_keys": .small, "wake_days": .small,
-        "nodes": .registry, "watches": .swept,
+        "nodes": .registry, "former_users": .registry, "watches": .swept,
         "messages": .account, "message_reasons": .account,
         "message_providers": .account, "message_provider_reasons": .account, "message_paces": .account,
         "message_contents": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,

@@ -28,6 +28,7 @@ struct WakeUpPlanTests {
         SELECT 1, 'a', id, path, id FROM watches;
         INSERT INTO unproven_subscribers SELECT id, 1, '2100-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO idle_subscribers SELECT id, '2100-01-01' FROM registrations ON CONFLICT DO NOTHING;
+        INSERT INTO former_users SELECT id, 'eve', 1 FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO subscription_progress SELECT id, 0 FROM subscriptions ON CONFLICT DO NOTHING;
         INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
             expires_at, finished_at, audience, origin)
@@ -40,7 +41,7 @@ struct WakeUpPlanTests {
     private static let large = [
         "nodes", "watches", "watch_changes", "due_watches", "subscriptions", "subscription_progress", "registrations",
         "idle_subscribers", "ended_subscriptions", "unproven_subscribers",
-        "messages", "parcels", "push_history_other", "message_contents",
+        "former_users", "messages", "parcels", "push_history_other", "message_contents",
     ]
 
     private static let expected = [
@@ -61,6 +62,7 @@ struct WakeUpPlanTests {
         ("revocation_app_next", "using subscriptions_of_app on subscriptions"),
         ("revocation_watch_next", "using subscriptions_of_watch on subscriptions"),
         ("subscription_count_of_app", "using subscriptions_of_app on subscriptions"),
+        ("subscription_is_former_user", "using former_users_pkey on former_users"),
         ("adoption_adopt", "using subscriptions_of_registration on subscriptions"),
         ("adoption_awaken", "using subscriptions_of_registration on subscriptions"),
         ("adoption_unite", "using subscriptions_of_registration on subscriptions"),

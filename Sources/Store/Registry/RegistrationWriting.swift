@@ -39,8 +39,7 @@ struct RegistrationWriting: Sendable {
         if !batch.unsuspected.isEmpty { parts.append(.forget) }
         if !batch.events.isEmpty { parts.append(.feedback) }
         if !batch.revived.isEmpty { parts.append(.awaken) }
-        if batch.released.contains(where: { $0.profile[.user] != nil }) { parts.append(.endOfOthers) }
-        if !batch.released.isEmpty { parts += [.unite, .adopt, .forgetNameless] }
+        if !batch.released.isEmpty { parts += [.endOfOthers, .unite, .adopt, .forgetNameless] }
         if !isAnsweredByWrites { parts.append(.records) }
         return parts
     }

@@ -34,6 +34,15 @@ enum EraseSQL {
             ORDER BY user_id, id LIMIT :limit))
         """)
 
+    /// The notes that the user had devices which others have now.
+    static let formerUsers = Statement(
+        "erase_former_users",
+        """
+        DELETE FROM former_users WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM former_users WHERE app_id = :app AND user_id BETWEEN :user AND :user
+            ORDER BY user_id, registration_id LIMIT :limit))
+        """)
+
     /// Takes each installation once. All its rows get one random name. Counts by device stay what they were, and the
     /// name leads back to no device.
     static let pseudonymise = Statement(

@@ -28,14 +28,16 @@ extension RegistryStore {
             report.feedback += renamed
             guard found == 0 else { continue }
             try await forgetDays(of: user, app)
-            try await forgetSubscriptions(of: user, app)
+            try await forget(user, app, EraseSQL.subscriptions)
+            try await forget(user, app, EraseSQL.formerUsers)
             return report
         }
         throw .contended
     }
 
-    private func forgetSubscriptions(of user: String, _ app: AppID) async throws(StoreFault) {
-        let query = Query(EraseSQL.subscriptions) {
+    /// - Parameter statement: deletes rows that name the user, at most `eraseMax`.
+    private func forget(_ user: String, _ app: AppID, _ statement: Statement) async throws(StoreFault) {
+        let query = Query(statement) {
             $0.int64("app", app.value)
             $0.text("user", user)
             $0.int64("limit", Self.eraseMax)

@@ -40,7 +40,7 @@ enum AdoptionSQL {
     }
 
     /// Ends subscriptions that the former holder's user made, unless the new holder has the same user or is the user that
-    /// made them. A device without a user keeps its own.
+    /// made them. A device without a user keeps its own, except those of users who had the new holder before.
     static let endOfOthers = Statement(
         "adoption_end_of_others",
         """
@@ -49,9 +49,8 @@ enum AdoptionSQL {
             FROM unnest(:registrations, :providers, :tokens) AS input (id, provider, token) \(RegistrationSQL.holding)
             WHERE r.id <> input.id
         )
-        SELECT end_subscriptions_of_others(moved.former, moved.holder, moved.user_id) FROM moved
+        SELECT end_subscriptions_of_others(moved.former, moved.holder, former.user_id, moved.user_id) FROM moved
         CROSS JOIN LATERAL (SELECT user_id FROM registrations WHERE id = moved.former LIMIT 1) AS former
-        WHERE former.user_id IS NOT NULL AND former.user_id IS DISTINCT FROM moved.user_id
         """)
 
     /// Removes the older of two subscriptions to one path that would become one.

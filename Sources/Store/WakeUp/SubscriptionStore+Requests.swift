@@ -49,6 +49,8 @@ extension SubscriptionStore {
         case tooMany
         /// The app's rules are of another revision than the one that let the user read the node.
         case rulesChanged
+        /// The user had the device before. It has another registered user now, or none.
+        case formerUser
     }
 }
 

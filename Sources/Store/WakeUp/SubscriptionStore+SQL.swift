@@ -90,6 +90,17 @@ enum SubscriptionSQL {
         WHERE id = :registration AND token = ANY (:tokens) AND state < \(RegistrationState.retired.sql) FOR SHARE
         """)
 
+    /// Whether the device was registered for this user before, and is for another one now, or for none.
+    ///
+    /// It is asked behind `keepRegistration`: a change of the device's user has ended by then.
+    static let isFormerUser = Statement(
+        "subscription_is_former_user",
+        """
+        SELECT FROM former_users f
+        CROSS JOIN LATERAL (SELECT user_id FROM registrations WHERE id = f.registration_id LIMIT 1) AS r
+        WHERE f.registration_id = :registration AND f.user_id = :user AND r.user_id IS DISTINCT FROM f.user_id
+        """)
+
     /// The watch of a path, kept from being removed until the transaction ends.
     static let watch = Statement(
         "subscription_watch",
@@ -160,9 +171,11 @@ enum SubscriptionSQL {
         ON CONFLICT DO NOTHING RETURNING subscription_id
         """)
 
-    /// Refreshes a subscription of the live registration that holds a token. Wake-up must be on, the rules must have the
-    /// revision, the node must not be too heavy, and its watch must note what the mode asks for. Returns nothing if
-    /// anything else has to be done.
+    /// Refreshes a subscription of the live registration that holds a token, for the user who made it. Wake-up must be
+    /// on, the rules must have the revision, the node must not be too heavy, and its watch must note what the mode asks
+    /// for. Returns nothing if anything else has to be done.
+    ///
+    /// A former user of the device has no subscription to refresh: it ended with the change of the device's user.
     ///
     /// It keeps the same rows from changing as `isEnabled`, `watch`, `keepRules` and `keepRegistration` do. A text may be
     /// a token of two registrations: which one subscribes is not decided here.
@@ -187,9 +200,9 @@ enum SubscriptionSQL {
                 AND r.token = ANY (:tokens) AND r.state < \(RegistrationState.retired.sql)
             FOR SHARE OF a FOR KEY SHARE OF w FOR SHARE OF r
         )
-        UPDATE subscriptions s SET mode = :mode, user_id = :user, claims = :claims, has_all_claims = :has_all_claims,
+        UPDATE subscriptions s SET mode = :mode, claims = :claims, has_all_claims = :has_all_claims,
             expires_at = \(now) + :lifetime_us * interval '1 microsecond'
-        FROM known WHERE s.id = known.id RETURNING s.id
+        FROM known WHERE s.id = known.id AND s.user_id = :user RETURNING s.id
         """)
 
     /// The subscription of a registration to a path, and the user that made it.

@@ -310,8 +310,13 @@ package struct SubscriptionStore: Sendable {
                     $0.text("path", request.path.text)
                     $0.int64("registration", registration)
                 }
+                let isFormer = Query(SubscriptionSQL.isFormerUser) {
+                    $0.int64("registration", registration)
+                    $0.text("user", request.user)
+                }
+                let keepRules = Query(keepingRulesOf: request)
                 let answers = try await transaction.run(
-                    [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known, Query(keepingRulesOf: request)])
+                    [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known, keepRules, isFormer])
                 let isOn = try answers[1].first(Bool.init) == true
                 guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
                     watch.wants(request.mode), watch.fits(request)
@@ -322,6 +327,10 @@ package struct SubscriptionStore: Sendable {
                 guard request.rulesRevision == nil || answers[5].rowCount > 0 else {
                     await transaction.abandon()
                     return .rulesChanged
+                }
+                guard answers[6].rowCount == 0 else {
+                    await transaction.abandon()
+                    return .formerUser
                 }
                 let count = Query(SubscriptionSQL.count) {
                     $0.int64("registration", registration)
