@@ -48,6 +48,32 @@ struct NodeKeyTests {
             }
         }
     }
+
+    /// Each beginning of such a key may be an object's key that comes before it, because a hyphen is below the slash.
+    @Test("cost a few look-ups each, also if they are long and full of hyphens")
+    func longKeys() async throws {
+        try await withStores { world in
+            let children = 200
+            try await world.pool.script(
+                """
+                INSERT INTO nodes SELECT id, '/n/' || rpad(n::text, 767, '-') || '/' || leaf, '1'
+                FROM apps, generate_series(1, \(children)) AS n, generate_series(1, 3) AS leaf
+                """)
+            let scans = query("SELECT pg_stat_get_xact_numscans('nodes_pkey'::regclass)")
+            let walk = query("SELECT count(*) FROM node_keys(:app, '/n/', '/n0', '', 1000)") {
+                $0.int64("app", world.app.value)
+            }
+            let counts = try await world.pool.transaction { transaction throws(PostgresError) -> [Int64] in
+                let answers = try await transaction.run([scans, walk, scans])
+                return [
+                    try answers[0].one(Int64.init), try answers[1].one(Int64.init), try answers[2].one(Int64.init),
+                ]
+            }
+            #expect(counts[1] == Int64(children))
+            let lookUps = counts[2] - counts[0]
+            #expect(lookUps <= Int64(4 * children), "\(children) keys cost \(lookUps) look-ups")
+        }
+    }
 }
 
 @Suite("A node that is too large to be removed at once")
