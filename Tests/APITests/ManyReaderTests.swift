@@ -1,7 +1,9 @@
 import API
 import Encodings
 import JSON
+import Postgres
 import Signing
+import TestSupport
 import Testing
 
 @Suite("Many readers of nodes at once", .timeLimit(.minutes(5)))
@@ -109,6 +111,53 @@ struct ManyReaderTests {
                 let reply = try await wire.reply()
                 #expect([200, 429].contains(reply.status), "\(reply.text.prefix(300))")
             }
+        }
+    }
+
+    /// Lists of children wait for this lock, after `slowDown`.
+    private static let lock = "SELECT pg_advisory_xact_lock(51)"
+    private static let slowDown = """
+        CREATE OR REPLACE FUNCTION node_keys(
+            app bigint, prefix text, prefix_end text, after_key text, keys_max bigint) RETURNS SETOF text
+        LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(51); RETURN NEXT 'a'; END $$
+        """
+
+    /// Runs the body while each list of children waits in the database.
+    private static func whileListsWait<Answer: Sendable>(
+        _ world: GatewayWorld, _ body: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        try await world.pool.script(slowDown)
+        let outcome = try await world.pool.transaction {
+            transaction throws(PostgresError) -> Result<Answer, any Error> in
+            _ = try await transaction.run(Query(Statement(unprepared: lock)))
+            do { return .success(try await body()) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    @Test("without a key get small nodes while others list the children of large ones")
+    func besideLarge() async throws {
+        #expect(GatewayLimits().strangersReadsMax < PoolSettings().strangerConnectionsMax)
+        var limits = GatewayLimits()
+        limits.readAdmissionTimeout = .seconds(600)
+        try await Self.withApp(limits: limits) { world in
+            try await world.makeApp("harbour")
+            try await world.expect(204, "PUT", "/v1/apps/harbour/rules", #"{"rules": {".read": true}}"#)
+            try await world.expect(204, "PUT", "/base/tower/open.json", "7")
+            let lists = try await Self.whileListsWait(world) {
+                var lists: [Wire] = []
+                for path in ["/base/tower/open.json", "/base/harbour/a.json"] {
+                    let wire = try Wire(port: world.port)
+                    try await wire.send(GatewayWorld.request("GET", path + "?shallow=true&limit=9", key: nil))
+                    lists.append(wire)
+                    try await eventually("a list to wait") { await world.pool.census().busy >= 2 }
+                }
+                let small = try await world.call("GET", "/base/tower/open.json", key: nil)
+                #expect(small.status == 200 && small.text.hasSuffix("7"), "\(small.text.prefix(300))")
+                return lists
+            }
+            // A list runs into its timeout if the small read waits for its session.
+            for wire in lists { #expect(try await wire.reply().status == 200) }
         }
     }
 }

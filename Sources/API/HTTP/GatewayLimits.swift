@@ -21,9 +21,9 @@ package struct GatewayLimits: Sendable {
     package var costlyReadsMax = 4
     package var costlyReadsWaitingPerAppMax = 64
     package var readAdmissionTimeout: Duration = .seconds(10)
-    /// The most reads of large nodes that callers without an API key have under way, one of each app. They have their own
-    /// queue, as long as the keys' one.
-    package var strangersReadsMax = 2
+    /// The most reads of large nodes that callers without an API key have under way. They have their own queue, as long as
+    /// the keys' one. Fewer than `PoolSettings.strangerConnectionsMax`: a session stays free for small nodes.
+    package var strangersReadsMax = 1
     /// The most requests of callers without a valid API key, under way or waiting. Those of one app may have half: so many
     /// phones may be told at once to read one node.
     package var strangersMax = 1_024
