@@ -139,7 +139,7 @@ struct ManyReaderTests {
     func besideLarge() async throws {
         #expect(GatewayLimits().strangersReadsMax < PoolSettings().strangerConnectionsMax)
         var limits = GatewayLimits()
-        limits.readAdmissionTimeout = .seconds(600)
+        (limits.readAdmissionTimeout, limits.strangersReadTimeMax) = (.seconds(600), .seconds(600))
         try await Self.withApp(limits: limits) { world in
             try await world.makeApp("harbour")
             try await world.expect(204, "PUT", "/v1/apps/harbour/rules", #"{"rules": {".read": true}}"#)
@@ -158,6 +158,18 @@ struct ManyReaderTests {
             }
             // A list runs into its timeout if the small read waits for its session.
             for wire in lists { #expect(try await wire.reply().status == 200) }
+        }
+    }
+
+    @Test("without a key get 503 if the database takes too long for their read")
+    func timeout() async throws {
+        var limits = GatewayLimits()
+        limits.strangersReadTimeMax = .milliseconds(200)
+        try await Self.withApp(limits: limits) { world in
+            let late = try await Self.whileListsWait(world) {
+                try await world.call("GET", "/base/tower/open.json?shallow=true&limit=9", key: nil)
+            }
+            #expect(late.status == 503 && late.header("retry-after") != nil, "\(late.text.prefix(300))")
         }
     }
 }

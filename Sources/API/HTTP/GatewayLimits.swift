@@ -24,6 +24,9 @@ package struct GatewayLimits: Sendable {
     /// The most reads of large nodes that callers without an API key have under way. They have their own queue, as long as
     /// the keys' one. Fewer than `PoolSettings.strangerConnectionsMax`: a session stays free for small nodes.
     package var strangersReadsMax = 1
+    /// The longest time that such a read takes the database: half of `readAdmissionTimeout`, for which others wait. The
+    /// largest node takes a fraction of a second.
+    package var strangersReadTimeMax: Duration = .seconds(5)
     /// The most requests of callers without a valid API key, under way or waiting. Those of one app may have half: so many
     /// phones may be told at once to read one node.
     package var strangersMax = 1_024

@@ -43,7 +43,8 @@ struct Resources: Sendable {
             apps: apps, writer: services.nodeWriter,
             reads: NodeReads(
                 store: services.stores.nodes, ofKeys: reads,
-                ofStrangers: ReadAdmission(limits, placesMax: limits.strangersReadsMax)),
+                ofStrangers: ReadAdmission(limits, placesMax: limits.strangersReadsMax),
+                strangersTimeMax: limits.strangersReadTimeMax),
             access: services.readAccess)
         wakeUps = WakeUpHandlers(apps: apps, store: services.stores.subscriptions, access: services.readAccess)
         access = AccessHandlers(apps: apps, access: services.readAccess, log: log)

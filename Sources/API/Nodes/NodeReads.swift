@@ -33,10 +33,15 @@ struct NodeReads: Sendable {
     private let store: NodeStore
     private let places: ReadAdmission
     private let strangersPlaces: ReadAdmission
+    private let strangersTimeMax: Duration
     private let shared = SharedReads<Question, Result<[UInt8], Problem>>()
 
-    init(store: NodeStore, ofKeys places: ReadAdmission, ofStrangers strangersPlaces: ReadAdmission) {
+    init(
+        store: NodeStore, ofKeys places: ReadAdmission, ofStrangers strangersPlaces: ReadAdmission,
+        strangersTimeMax: Duration
+    ) {
         (self.store, self.places, self.strangersPlaces) = (store, places, strangersPlaces)
+        self.strangersTimeMax = strangersTimeMax
     }
 
     func text(_ question: Question) async throws(Problem) -> [UInt8] {
@@ -52,7 +57,7 @@ struct NodeReads: Sendable {
                 of: question.app,
                 await store.keys(
                     of: question.path, app: question.app, after: String(decoding: page.after, as: UTF8.self),
-                    limit: page.limit + 1))
+                    limit: page.limit + 1, deadline: deadline(of: question)))
             return Self.body(keys, limit: page.limit)
         }
         if case .found(let text) = try await translating(.reads, await text(question, within: .small)) { return text }
@@ -71,6 +76,9 @@ struct NodeReads: Sendable {
         }
     }
 
+    /// The deadline of a read that has a place; nil: the store's own.
+    private func deadline(of question: Question) -> Duration? { question.isOfStranger ? strangersTimeMax : nil }
+
     /// - Parameter keys: one more than the limit if there are more.
     private static func body(_ keys: [String], limit: Int) -> [UInt8] {
         JSONWriter.body { writer in
@@ -87,10 +95,14 @@ struct NodeReads: Sendable {
         _ question: Question, within extent: NodeStore.Extent
     ) async throws(StoreFault) -> NodeStore.Reading<[UInt8]> {
         let (app, path) = (question.app, question.path)
+        // A small read takes a few milliseconds, and a deadline of its own costs it another statement.
+        let deadline = extent == .small ? nil : deadline(of: question)
         guard question.part == .keys else {
-            return try await store.read(path, app: app, within: extent).map { NodeText.compose($0, at: path) }
+            return try await store.read(path, app: app, within: extent, deadline: deadline).map {
+                NodeText.compose($0, at: path)
+            }
         }
-        return try await store.surface(path, app: app, within: extent).map { surface in
+        return try await store.surface(path, app: app, within: extent, deadline: deadline).map { surface in
             switch surface {
             case .value(let value): Array(value.utf8)
             case .children([]): NodeText.compose([], at: path)

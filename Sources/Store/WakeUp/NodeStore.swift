@@ -38,8 +38,10 @@ package struct NodeStore: Sendable {
     }
 
     /// Returns the node's leaves, in the order of the bytes of their paths.
+    ///
+    /// - Parameter deadline: the read is contended if it takes the database longer; nil: the pool's own deadline.
     package func read(
-        _ path: NodePath, app: AppID, within extent: Extent = .largest
+        _ path: NodePath, app: AppID, within extent: Extent = .largest, deadline: Duration? = nil
     ) async throws(StoreFault) -> Reading<[NodeLeaf]> {
         let query = Query(NodeSQL.read) {
             $0.subtree(path, of: app)
@@ -47,7 +49,8 @@ package struct NodeStore: Sendable {
             $0.int64("bytes_max", extent.bytesMax)
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query).map { row throws(PostgresError) -> (Bool, NodeLeaf?) in
+            let rows = try await pool.read(query, deadline: deadline).map {
+                row throws(PostgresError) -> (Bool, NodeLeaf?) in
                 let isTooLarge = try row.bool()
                 let (path, value) = (try row.textOrNil(), try row.textOrNil())
                 guard let path, let value else { return (isTooLarge, nil) }
@@ -65,15 +68,16 @@ package struct NodeStore: Sendable {
         case children([String])
     }
 
+    /// - Parameter deadline: as in `read`.
     package func surface(
-        _ path: NodePath, app: AppID, within extent: Extent = .largest
+        _ path: NodePath, app: AppID, within extent: Extent = .largest, deadline: Duration? = nil
     ) async throws(StoreFault) -> Reading<Surface> {
         let query = Query(NodeSQL.children) {
             $0.subtree(path, of: app)
             $0.int64("children_max", Int64(extent.childrenMax))
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query).map { row throws(PostgresError) in
+            let rows = try await pool.read(query, deadline: deadline).map { row throws(PostgresError) in
                 (key: try row.textOrNil(), value: try row.textOrNil())
             }
             if let value = rows.first?.value { return .found(.value(value)) }
@@ -84,9 +88,11 @@ package struct NodeStore: Sendable {
 
     /// Returns the keys of a node's children behind a key, by rising bytes: at most so many.
     ///
-    /// - Parameter after: need not be a child's; empty: from the first child on.
+    /// - Parameters:
+    ///   - after: need not be a child's; empty: from the first child on.
+    ///   - deadline: as in `read`.
     package func keys(
-        of path: NodePath, app: AppID, after: String, limit: Int
+        of path: NodePath, app: AppID, after: String, limit: Int, deadline: Duration? = nil
     ) async throws(StoreFault) -> [String] {
         let query = Query(NodeSQL.keys) {
             $0.int64("app", app.value)
@@ -96,7 +102,7 @@ package struct NodeStore: Sendable {
             $0.int64("limit", Int64(limit))
         }
         return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map { row throws(PostgresError) in try row.text() }
+            try await pool.read(query, deadline: deadline).map { row throws(PostgresError) in try row.text() }
         }
     }
 
