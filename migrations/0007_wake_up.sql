@@ -271,7 +271,7 @@ CREATE TABLE ended_subscriptions (
 CREATE INDEX ended_subscriptions_of_apps ON ended_subscriptions (app_id, id);
 
 -- Registered users who had a device before its user changed. A token whose sub is one of them subscribes the device
--- only once it is registered for that user again (decision 0073).
+-- only once it is registered for that user again (decision 0074).
 CREATE TABLE former_users (
     registration_id bigint NOT NULL,
     user_id         text   NOT NULL CHECK (octet_length(user_id) <= 256),
