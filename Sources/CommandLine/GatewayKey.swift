@@ -19,12 +19,13 @@ package enum GatewayKey {
         for name in ["CARILLON_KEY", "CARILLON_ADMIN_KEY"] {
             if let key = environment[name], !key.isEmpty { return try read(key, from: name) }
         }
+        let user = (service ?? PackagedService()).user
         if let folder = environment["CARILLON_DATA_DIR"], !folder.isEmpty, folder != service?.dataFolder {
-            return try read(found: folder + "/admin-key", for: address)
+            return try read(found: folder + "/admin-key", trusting: user, for: address)
         }
         let ownFile = folder + "/admin-key"
         guard let service, service.isHere, !FileManager.default.fileExists(atPath: ownFile) else {
-            return try read(found: ownFile, for: address)
+            return try read(found: ownFile, trusting: user, for: address)
         }
         guard FileManager.default.isReadableFile(atPath: service.keyFile) else {
             let advice =
@@ -36,18 +37,29 @@ package enum GatewayKey {
                 "no API key: \(service.keyFile), the key of the installed service, can't be read. \(advice). For "
                     + "another gateway, set CARILLON_KEY, or give the key's file with --key-file")
         }
-        return try read(found: service.keyFile)
+        return try read(found: service.keyFile, trusting: user)
     }
 
     /// Reads the first line of a file that nobody named. Others may write in its folder, so a link is not followed: it
     /// could lead to a secret of root's, which the command would send.
-    private static func read(found path: String, for address: String? = nil) throws(CommandFault) -> String {
+    ///
+    /// - Parameter user: the installed service's, whose folder may hold the file; nil: there is none.
+    private static func read(
+        found path: String, trusting user: uid_t?, for address: String? = nil
+    ) throws(CommandFault) -> String {
         let contents: [UInt8]
-        do throws(SecretFile.Fault) { contents = try SecretFile.read(path) } catch {
+        do throws(SecretFile.Fault) { contents = try SecretFile.read(path, trusting: user) } catch {
+            let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
             let reason =
                 switch error {
                 case .absent: "there is no \(path)"
                 case .link: "\(path) is a symbolic link, which is not followed"
+                case .linkedFolder:
+                    "the folder \(folder) is a symbolic link of another user, which is not followed because it may lead "
+                        + "to a secret"
+                case .foreignFolder:
+                    "the folder \(folder) belongs to another user, who may have made the key. Run the command as that "
+                        + "user"
                 case .notAFile: "\(path) is not a file"
                 case .foreign: "\(path) belongs to another user than its folder"
                 case .unreadable: "\(path) can't be read"

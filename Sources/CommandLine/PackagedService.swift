@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import Reactor
 
 /// The gateway that the Debian package runs as a service. Only root and its own user can read its files.
 package struct PackagedService: Sendable {
@@ -14,6 +15,9 @@ package struct PackagedService: Sendable {
 
     /// Whether it is installed and has run. Everybody can see that.
     package var isHere: Bool { FileManager.default.fileExists(atPath: dataFolder) }
+
+    /// The user that it runs as, who owns its data folder; nil: it is not installed, or has not run.
+    var user: uid_t? { TrustedLinks.owner(ofFolder: dataFolder) }
 
     /// Whether the caller may read its files.
     package var isReadable: Bool { FileManager.default.isReadableFile(atPath: dataFolder) }

@@ -10,6 +10,10 @@
 /// `name` is cut at 15 bytes.
 void shim_name_this_thread(const char *name);
 
+/// Opens the file or the symbolic link at a path without reading it: O_PATH and O_NOFOLLOW. O_PATH too hides behind
+/// _GNU_SOURCE. -1 and errno on failure.
+int shim_open_place(const char *path);
+
 /// accept4 with SOCK_NONBLOCK and SOCK_CLOEXEC; it too hides behind _GNU_SOURCE. -1 and errno on failure.
 int shim_accept(int listening);
 
