@@ -1,10 +1,20 @@
 import Glibc
+import Reactor
 
 /// Files and folders through system calls. A failure names the path and the reason.
 enum Files {
     static func failure(_ path: String) -> PrivateServerError {
         let reason = unsafe strerror(errno).map { unsafe String(cString: $0) }
         return .folderUnusable(path: path, reason: reason ?? "error \(errno)")
+    }
+
+    /// Opens a file, and follows no link of another user: root would create or truncate the file behind it.
+    static func open(_ path: String, _ flags: Int32, mode: mode_t = 0) throws(PrivateServerError) -> Int32 {
+        let descriptor = TrustedLinks.open(path, flags, mode: mode)
+        guard descriptor < 0 else { return descriptor }
+        guard errno == ELOOP else { throw failure(path) }
+        throw .folderUnusable(
+            path: path, reason: "is a symbolic link of another user, and is not followed: remove the link")
     }
 
     /// The status of the file that a link leads to.
@@ -44,7 +54,7 @@ enum Files {
     }
 
     static func read(_ path: String) -> [UInt8]? {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var content: [UInt8] = []
@@ -64,8 +74,7 @@ enum Files {
     /// Writes the whole file or nothing: writes a draft beside it, syncs it and renames it.
     static func write(_ text: String, to path: String, mode: mode_t, owner: ServerAccount) throws(PrivateServerError) {
         let draft = path + ".new"
-        let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw failure(draft) }
+        let descriptor = try open(draft, O_WRONLY | O_CREAT | O_TRUNC, mode: mode)
         defer { close(descriptor) }
         try append(text, to: descriptor, draft)
         try owner.own(draft)
@@ -107,7 +116,7 @@ enum Files {
 
     /// Syncs the folder: a rename survives a crash of the machine only after that.
     static func syncFolder(_ path: String) throws(PrivateServerError) {
-        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw failure(path) }

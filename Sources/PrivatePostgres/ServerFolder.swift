@@ -49,8 +49,7 @@ struct ServerFolder: Sendable {
 
     /// Runs `work` while no other process starts or stops the server. A killed owner leaves no lock behind.
     func locked<Answer>(_ work: () throws(PrivateServerError) -> Answer) throws(PrivateServerError) -> Answer {
-        let descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Files.failure(lock) }
+        let descriptor = try Files.open(lock, O_RDWR | O_CREAT, mode: 0o600)
         defer { close(descriptor) }
         for _ in 0..<ServerFolder.lockAttemptsMax {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return try work() }
@@ -121,8 +120,7 @@ extension ServerFolder {
     ) throws(PrivateServerError) {
         let statement = dataPath + "/create-database.sql"
         try Files.write("CREATE DATABASE carillon\n", to: statement, mode: 0o600, owner: account)
-        let input = unsafe open(statement, O_RDONLY | O_CLOEXEC)
-        guard input >= 0 else { throw Files.failure(statement) }
+        let input = try Files.open(statement, O_RDONLY)
         defer {
             close(input)
             unsafe unlink(statement)
@@ -142,9 +140,7 @@ extension ServerFolder {
 
     /// Truncates the log at each start, so that it describes only this one.
     func openLog() throws(PrivateServerError) -> Int32 {
-        let descriptor = unsafe open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Files.failure(log) }
-        return descriptor
+        try Files.open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, mode: 0o600)
     }
 
     /// The last line that reports an error, or else the last line.

@@ -7,8 +7,7 @@ final class ServerUse: Sendable {
 
     /// Waits while an earlier last user stops the server.
     init(_ file: String) throws(PrivateServerError) {
-        descriptor = unsafe open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Files.failure(file) }
+        descriptor = try Files.open(file, O_RDWR | O_CREAT, mode: 0o600)
         while flock(descriptor, LOCK_SH) != 0 {
             guard errno == EINTR else { throw Files.failure(file) }
         }

@@ -226,4 +226,28 @@ struct PrivateServerTests {
         }
         #expect("\(PrivateServerError.programsMissing)".contains("apt install postgresql"))
     }
+
+    /// The gateway of root would truncate any file of the machine.
+    @Test(
+        "touches no file behind another user's link in its folder", .enabled(if: getuid() == 0),
+        arguments: ["postgres.log", "postgres.lock", "postgres.users"])
+    func foreignLink(name: String) async throws {
+        let folder = try ServerFolder.make()
+        defer { ServerFolder.destroy(folder) }
+        for target in ["of-root", "absent"] {
+            let file = unsafe fopen(folder + "/of-root", "w")
+            unsafe fputs("kept", file)
+            unsafe fclose(file)
+            #expect(unsafe symlink(folder + "/" + target, folder + "/" + name) == 0)
+            #expect(unsafe lchown(folder + "/" + name, 65_534, 65_534) == 0)
+            let fault = await #expect(throws: PrivateServerError.self) {
+                try await PrivateServer(dataFolder: folder).start()
+            }
+            #expect(fault?.description.contains("\(name): is a symbolic link of another user") == true)
+            var status = stat()
+            #expect(unsafe stat(folder + "/of-root", &status) == 0 && status.st_size == 4)
+            #expect(unsafe stat(folder + "/absent", &status) == -1)
+            unsafe unlink(folder + "/" + name)
+        }
+    }
 }
