@@ -60,7 +60,7 @@ package struct PackagedService: Sendable {
         let namesAddress = url != nil || Self.addresses.contains { caller[$0]?.isEmpty == false }
         guard namesAddress else { return true }
         let address = url ?? GatewayAddress.text(environment: caller)
-        return Self.withoutSlash(address) == GatewayAddress.text(environment: Self.filled(variables))
+        return Self.withoutSlash(address) == GatewayAddress.text(environment: filledVariables)
     }
 
     private static func withoutSlash(_ address: String) -> String {
@@ -73,7 +73,7 @@ package struct PackagedService: Sendable {
     /// - Parameter url: the address on the command line; nil: none.
     package func asking(for caller: [String: String], url: String? = nil, hasData: Bool) -> [String: String] {
         guard isAsked(by: caller, url: url, hasData: hasData), isReadable else { return Self.filled(caller) }
-        return caller.merging(Self.filled(variables)) { given, own in given.isEmpty ? own : given }
+        return caller.merging(filledVariables) { given, own in given.isEmpty ? own : given }
     }
 
     private func isMeant(by caller: [String: String], hasData: Bool) -> Bool {
@@ -85,11 +85,23 @@ package struct PackagedService: Sendable {
         !Self.choices.contains { caller[$0]?.isEmpty == false } && !hasData
     }
 
+    /// The service's user may write its JSON file. A link of that user's could lead to an admin key of root's, which a
+    /// command would send to the service.
+    private var filledVariables: [String: String] {
+        Self.filled(variables) { TrustedLinks.contents(of: $0, bytesMax: Self.settingsBytesMax) }
+    }
+
+    /// Longer files are no settings.
+    private static let settingsBytesMax = 1 << 20
+
     /// Adds the members of the JSON file that CARILLON_SETTINGS_FILE names, which variables override. `carillon
     /// settings` complains about a file that can't be read.
-    private static func filled(_ variables: [String: String]) -> [String: String] {
-        guard let path = variables[prefix + "SETTINGS_FILE"], let file = FileManager.default.contents(atPath: path),
-            let members = (try? JSONReader.read(Array(file)))?.object?.members
+    private static func filled(
+        _ variables: [String: String],
+        reading contents: (String) -> [UInt8]? = { FileManager.default.contents(atPath: $0).map(Array.init) }
+    ) -> [String: String] {
+        guard let path = variables[prefix + "SETTINGS_FILE"], let file = contents(path),
+            let members = (try? JSONReader.read(file))?.object?.members
         else { return variables }
         let texts = members.compactMap { member in
             member.value.string.map { (prefix + member.name.uppercased(), $0) }

@@ -146,6 +146,19 @@ struct PackagedServiceTests {
         }
     }
 
+    /// A service whose user was taken over must not make root's commands send it the admin key of another gateway.
+    @Test("gives commands nothing of a JSON file behind its user's link", .enabled(if: geteuid() == 0))
+    func linkedSettingsFile() throws {
+        try withService("CARILLON_SETTINGS_FILE=more.json\n") { service throws in
+            let (file, link) = (service.dataFolder + "/of-root.json", service.dataFolder + "/more.json")
+            try Data(#"{"admin_key": "of-root"}"#.utf8).write(to: URL(filePath: file))
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+            #expect(service.asking(for: [:], hasData: false)["CARILLON_ADMIN_KEY"] == "of-root", "the link is root's")
+            #expect(unsafe lchown(link, 65_534, 65_534) == 0)
+            #expect(service.asking(for: [:], hasData: false)["CARILLON_ADMIN_KEY"] == nil)
+        }
+    }
+
     @Test("gives commands nothing if the caller's folder or variables name another gateway")
     func notAsked() throws {
         try withService("CARILLON_LISTEN=127.0.0.1:8443\n") { service throws in
