@@ -110,8 +110,9 @@ package enum TrustedLinks {
 
     private static func readTarget(of link: Int32) -> String? {
         var bytes = [UInt8](repeating: 0, count: pathBytesMax)
-        let count = unsafe bytes.withUnsafeMutableBytes {
-            unsafe readlinkat(link, "", $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+        let count = unsafe bytes.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return -1 }
+            return unsafe readlinkat(link, "", base.assumingMemoryBound(to: CChar.self), bytes.count)
         }
         guard count > 0, count < pathBytesMax else { return nil }
         return String(decoding: bytes[..<count], as: UTF8.self)

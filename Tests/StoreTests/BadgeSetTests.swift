@@ -16,7 +16,7 @@ extension StoreWorld {
         let pending = run.takeSettlement()
         let settlement = try #require(pending).settlement
         #expect(settlement.takenBack.count == parcel.members.count)
-        #expect(try await stores.parcels.settle([settlement], now: dawn)[0].get() == .settled)
+        #expect(try await stores.parcels.settle([settlement], now: Self.dawn)[0].get() == .settled)
     }
 
     /// Hands a leased parcel back untried.
@@ -25,7 +25,7 @@ extension StoreWorld {
             route: parcel.route, dueAfter: pause, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
             cause: .handedBack, members: parcel.members.map(\.registration))
         let settlement = parcel.settling([], remainders: [waiting])
-        #expect(try await stores.parcels.settle([settlement], now: dawn)[0].get() == .settled)
+        #expect(try await stores.parcels.settle([settlement], now: Self.dawn)[0].get() == .settled)
     }
 
     /// Leases the increments of the next message.

@@ -72,6 +72,7 @@ struct DemoScenario: Sendable {
             "audience": ["all": true], "badge": "increment", "sound": "default", "data": ["article": "42"],
             "notification": [
                 "title": .string(Self.text.title), "body": .string(Self.text.body),
+                "image": "https://carillon.example/garden.jpg", "link": "https://carillon.example/garden",
                 "localizations": ["fr": ["body": "Midi au jardin"], "de": ["body": "Zwölf Uhr im Garten"]],
             ],
         ]
