@@ -22,8 +22,6 @@ struct WakeUpHandlers: Sendable {
     private struct Refusal: Error {
         let status: HTTPResponse.Status
         let name: String
-        /// The sentence that says how to mend it, if the name alone does not.
-        var detail: String?
     }
 
     private static let noNamespace = Refusal(status: .notFound, name: "namespace_does_not_exist")
@@ -31,9 +29,6 @@ struct WakeUpHandlers: Sendable {
     private static let invalidRequest = Refusal(status: .badRequest, name: "invalid_request")
     private static let invalidToken = Refusal(status: .unauthorized, name: "invalid_token")
     private static let permissionDenied = Refusal(status: .forbidden, name: "permission_denied")
-    private static let formerUser = Refusal(
-        status: .forbidden, name: "permission_denied",
-        detail: "This user had the device before. It has another user now, or none. Register it for this user first.")
     private static let tooBig = Refusal(status: .forbidden, name: "too_big")
     private static let tooMany = Refusal(status: .tooManyRequests, name: "too_many")
 
@@ -59,7 +54,7 @@ struct WakeUpHandlers: Sendable {
                 case .unusableToken: throw Self.invalidRequest
                 case .tooBig: throw Self.tooBig
                 case .tooMany: throw Self.tooMany
-                case .formerUser: throw Self.formerUser
+                case .formerUser: throw Self.permissionDenied
                 case .rulesChanged: access.forget(asked.app.id)
                 }
             }
@@ -88,7 +83,7 @@ struct WakeUpHandlers: Sendable {
             try await carryOut()
             return .done
         } catch let refusal as Refusal {
-            return Answer(refusal.status, StatusAnswer.body(refusal.name, detail: refusal.detail))
+            return Answer(refusal.status, StatusAnswer.body(refusal.name))
         }
     }
 
@@ -166,12 +161,7 @@ struct WakeUpHandlers: Sendable {
 
 /// The refusals of the described service: an object with a status.
 enum StatusAnswer {
-    static func body(_ status: String, detail: String? = nil) -> [UInt8] {
-        JSONWriter.body {
-            $0.member("status", status)
-            if let detail { $0.member("detail", detail) }
-        }
-    }
+    static func body(_ status: String) -> [UInt8] { JSONWriter.body { $0.member("status", status) } }
 
     /// Answers a problem that the service knows nothing of.
     static func answer(_ problem: Problem) -> Answer {

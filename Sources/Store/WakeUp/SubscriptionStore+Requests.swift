@@ -55,7 +55,7 @@ extension SubscriptionStore {
 }
 
 extension Parameters {
-    /// What a subscription stores of the request that makes or refreshes it.
+    /// The values that a subscription stores of the request that makes or refreshes it.
     mutating func subscriber(_ request: SubscriptionStore.Request, _ now: WallInstant?) {
         int16("mode", request.mode.rawValue)
         text("user", request.user)
