@@ -152,7 +152,7 @@ let package = Package(
             "WakeUp", .services,
             [
                 "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
-                "QueueRules", "ProviderInterface", "Providers", "Store", "GroupCommit", "Credentials",
+                "QueueRules", "ProviderInterface", "Providers", "Store", "GroupCommit", "Credentials", "Delivery",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         target(

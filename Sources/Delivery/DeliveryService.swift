@@ -58,6 +58,16 @@ package struct DeliveryService: Sendable {
 
     package func messageScheduled() { scheduler.signal.notify() }
 
+    /// Lets another service's transaction lease the parcels that it writes, and begins to send them.
+    package func leasing<Reply: Sendable>(
+        _ write: (CutLeasing) async throws(StoreFault) -> (reply: Reply, written: WrittenParcels)
+    ) async throws(StoreFault) -> Reply { try await engine.leasing(write) }
+
+    /// Keeps a message in its compiled form for a moment: this process may lease its parcel soon.
+    package func keep(_ message: CompiledMessage, contentBytes: Int) {
+        engine.accepted.store(message, contentBytes: contentBytes)
+    }
+
     /// Handles parcels that this process cut, by the routes on which they may be leased now.
     package func ready(_ routes: [ReadyRoute]) async { await engine.ready(routes) }
 

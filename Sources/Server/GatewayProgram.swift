@@ -111,8 +111,8 @@ package struct GatewayProgram: Sendable {
             stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
         let fanOut = FanOutService(
-            store: stores.fanOuts, parcelMembersMax: deliverySettings.parcelMembersMax, steps: steps,
-            database: database, log: log, parcelsWait: { await delivery.ready($0) })
+            store: stores.fanOuts, delivery: delivery, parcelMembersMax: deliverySettings.parcelMembersMax,
+            steps: steps, database: database, log: log)
         let remover = NodeRemover(store: stores.nodes, database: database, raised: { fanOut.notify() })
         let news = NotificationListenerService(
             listener: PostgresListener(

@@ -1,5 +1,6 @@
 import Basis
 import Content
+import Delivery
 import Logging
 import Model
 import QueueRules
@@ -23,17 +24,17 @@ package final class FanOutService: Sendable {
     private let steps: (any StepListener)?
     private let database: DatabaseWatch
     private let log: Logger
-    /// Called after each commit with the routes that have new parcels.
-    private let parcelsWait: @Sendable ([ReadyRoute]) async -> Void
+    private let delivery: DeliveryService
+    private let contents: FanOutContents
     private let signals = (0..<workers).map { _ in CoalescingSignal() }
     private let alarm = Mutex<MonotonicInstant?>(nil)
 
     package init(
-        store: FanOutStore, parcelMembersMax: Int, steps: (any StepListener)?, database: DatabaseWatch, log: Logger,
-        parcelsWait: @escaping @Sendable ([ReadyRoute]) async -> Void
+        store: FanOutStore, delivery: DeliveryService, parcelMembersMax: Int, steps: (any StepListener)?,
+        database: DatabaseWatch, log: Logger
     ) {
         (self.store, self.steps, self.database, self.log) = (store, steps, database, log)
-        self.parcelsWait = parcelsWait
+        (self.delivery, contents) = (delivery, WakeUpContents(delivery: delivery).all)
         order = FanOutOrder(
             subscriptionsMax: Self.subscriptionsMax, parcelMembersMax: parcelMembersMax, format: StoredContent.format)
     }
@@ -65,11 +66,11 @@ package final class FanOutService: Sendable {
     private func revoke() async {
         while !Task.isCancelled {
             do {
-                let reply = try await store.revoke(order, contents: WakeUpContents.all)
+                let reply = try await store.revoke(order, contents: contents)
                 if case .nothing = reply {
                     try? await Task.sleep(for: Self.pollEvery)
-                } else if !reply.ready.isEmpty {
-                    await parcelsWait(reply.ready)
+                } else if !reply.written.ready.isEmpty {
+                    await delivery.ready(reply.written.ready)
                 }
             } catch {
                 database.failed("revocations delayed", error)
@@ -91,10 +92,13 @@ package final class FanOutService: Sendable {
     /// Returns true if there may be more. After a fault, the regular notification tries again.
     private func fanOut() async -> Bool {
         do {
-            switch try await store.fanOut(order, contents: WakeUpContents.all) {
-            case .told(_, let subscriptions, let ready):
-                steps?.reached(.fanOutCommitted)
-                if !ready.isEmpty { await parcelsWait(ready) }
+            let reply = try await delivery.leasing { leasing throws(StoreFault) in
+                let reply = try await store.fanOut(order, leasing: leasing, contents: contents)
+                if case .told = reply { steps?.reached(.fanOutCommitted) }
+                return (reply, reply.written)
+            }
+            switch reply {
+            case .told(_, let subscriptions, _):
                 log.debug("Subscriptions were told of changes", metadata: ["subscriptions": "\(subscriptions)"])
                 return true
             case .nothing:

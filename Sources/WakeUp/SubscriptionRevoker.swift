@@ -14,7 +14,8 @@ package struct SubscriptionRevoker: Sendable {
 
     /// Returns false if the app has no such subscription.
     package func revoke(_ subscription: SubscriptionID, app: AppID) async throws(StoreFault) -> Bool {
-        try await store.revoke(subscription, app: app, Self.order, contents: WakeUpContents.all) != .nothing
+        let contents = WakeUpContents(delivery: nil).all
+        return try await store.revoke(subscription, app: app, Self.order, contents: contents) != .nothing
     }
 
     /// Ends the subscriptions of a path, of a state, or of both, in the background.

@@ -1,4 +1,5 @@
 import Content
+import Delivery
 import Encodings
 import Model
 import ProviderInterface
@@ -7,14 +8,17 @@ import Reactor
 import Store
 import WakeUpRules
 
-/// Makes the messages of fan-outs and revocations.
-enum WakeUpContents {
-    static let all = FanOutContents(change: { content(for: $0) }, revocation: { notice(for: $0) })
+/// Makes the messages of fan-outs and revocations, each for the one provider of its devices.
+struct WakeUpContents: Sendable {
+    /// Keeps messages in their compiled form; nil: nobody needs it.
+    let delivery: DeliveryService?
 
-    private static func notice(for group: RevocationGroup) -> FanOutContent? {
+    var all: FanOutContents { FanOutContents(change: { content(for: $0) }, revocation: { notice(for: $0) }) }
+
+    private func notice(for group: RevocationGroup) -> FanOutContent? {
         PushProviders.offered(group.provider).map { provider in
             let payload = WakeUpShaping.revocation(group.reason, of: group.address)
-            return content(newID(), provider.wakeUp(payload.data, group.settings.apns))
+            return content(Self.newID(), provider.wakeUp(payload.data, group.settings.apns), provider)
         }
     }
 
@@ -22,21 +26,27 @@ enum WakeUpContents {
         MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
     }
 
-    private static func content(_ id: MessageID, _ message: MessageContent) -> FanOutContent {
-        FanOutContent(
-            id: id, content: StoredContent.encode(message), pushType: message.options.pushType,
-            lifetime: message.options.lifetime)
+    private func content(
+        _ id: MessageID, _ message: MessageContent, _ provider: any PushProvider
+    ) -> FanOutContent {
+        let stored = StoredContent.encode(message)
+        if let delivery {
+            let compiled = CompiledMessage(message, message: id, for: [provider.id])
+            delivery.keep(compiled, contentBytes: stored.count)
+        }
+        return FanOutContent(
+            id: id, content: stored, pushType: message.options.pushType, lifetime: message.options.lifetime)
     }
 
     /// Returns nil if there is nothing to tell: no child has changed, or the provider is not offered any more.
-    private static func content(for group: FanOutGroup) -> FanOutContent? {
+    private func content(for group: FanOutGroup) -> FanOutContent? {
         guard let provider = PushProviders.offered(group.provider) else { return nil }
-        let id = newID()
+        let id = Self.newID()
         let presentation = group.watch.settings.apns
         func message(_ payload: WakeUpPayload) -> MessageContent { provider.wakeUp(payload.data, presentation) }
-        guard let payload = payload(for: group, fits: { (try? provider.compile(message($0), message: id)) != nil })
+        guard let payload = Self.payload(for: group, fits: { (try? provider.compile(message($0), message: id)) != nil })
         else { return nil }
-        return content(id, message(payload))
+        return content(id, message(payload), provider)
     }
 
     private static func payload(for group: FanOutGroup, fits: WakeUpShaping.Fits) -> WakeUpPayload? {

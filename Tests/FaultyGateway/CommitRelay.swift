@@ -148,14 +148,14 @@ private final class TransactionWatch {
             return .stopWritten
         }
         if did("parcel_settle", "parcel_settle_ending") { return .settleWritten }
-        if did("cut_write") { return .cutWritten }
         if didAny("parcel_claim") { return .leaseWritten }
         if did("plan_cut") { return .sliceWritten }
         if did("node_raise") { return .nodeWritten }
         if didAny("fan_out_progress") { return .fanOutWritten }
         if did("removal_begin") { return .removalWritten }
         if did("removal_go_on") { return .portionCommitted }
-        if didAny("message_accept") { return .messageWritten }
+        // A direct message's transaction reads which providers the app reaches.
+        if didAny("message_write") { return did("message_app_providers") ? .cutWritten : .messageWritten }
         return nil
     }
 }

@@ -230,7 +230,7 @@ extension ConformanceRun {
         let leased = simulated.cut(
             drawn, owner: owner, for: Self.leaseFor, parcelMembersMax: size,
             leasing: { serviceRoute in parity.map { serviceRoute.route.value % 2 == $0 } ?? true }, now: now)
-        let parcels: [LeasedParcel] = real.leases.flatMap { $0.parcels }
+        let parcels: [LeasedParcel] = real.written.leases.flatMap { $0.parcels }
         for parcel in parcels { take(parcel, owner) }
         let replies = [Result<CutReply, StoreFault>](repeating: .success(.cut), count: cuts.count)
         return differ("cut", real.replies, replies) ?? differ("leases of a cut", parcels.withoutBadgeSets, leased)

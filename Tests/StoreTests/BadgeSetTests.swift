@@ -133,7 +133,7 @@ struct BadgeSetTests {
             let result = await world.stores.messages.cut(messages, order, now: dawn) { demand in
                 demand.mapValues { _ in LaneKey(CredentialID(7)) }
             }
-            let parcels = try #require(result.leases.first).parcels
+            let parcels = try #require(result.written.leases.first).parcels
             #expect(parcels.map { $0.members.map(\.badge) } == [[1], [5], [6]])
             try await world.refuse(parcels[0])
             #expect(try await world.badges() == [6])

@@ -91,7 +91,7 @@ struct CutBesideRegistrationTests {
             $0.mapValues { _ in lane }
         }
         #expect(result.replies == [.success(.cut)])
-        return result.leases.flatMap(\.parcels)
+        return result.written.leases.flatMap(\.parcels)
     }
 
     private static func waitForLock(_ world: StoreWorld) async throws(PostgresError) {

@@ -72,8 +72,8 @@ struct CutTests {
             let result = await cut(
                 world, [try message(world, 3, to: ["i1", "i3"]), try message(world, 4, to: ["i3", "i1", "i3"])])
             #expect(result.replies == [.success(.cut), .success(.cut)])
-            let lease = try #require(result.leases.first)
-            #expect(result.leases.count == 1 && lease.lane == Self.lane && result.ready == [])
+            let lease = try #require(result.written.leases.first)
+            #expect(result.written.leases.count == 1 && lease.lane == Self.lane && result.written.ready == [])
             let route = try await world.route()
             #expect(lease.route.serviceRoute == ServiceRoute(route))
             #expect(lease.parcels.map(\.message) == [StoreWorld.message(3), StoreWorld.message(4)])
@@ -107,7 +107,7 @@ struct CutTests {
             try await world.register(1...1)
             let result = await cut(world, [try message(world, 1, to: ["i1"])], admit: Self.noLane)
             let route = try await world.route()
-            #expect(result.leases == [] && result.ready.map(\.route) == [route])
+            #expect(result.written.leases == [] && result.written.ready.map(\.route) == [route])
             #expect(try await world.device("i1").badge == 0)
             let parcel = try #require(try await world.lease(owner: StoreWorld.bob))
             #expect(parcel.epoch == 1 && parcel.members.map(\.badge) == [1])
@@ -149,7 +149,8 @@ struct CutTests {
                 world, [try message(world, 1, to: ["i1"]), bad, try message(world, 3, to: ["i3"])])
             #expect(result.replies.map { (try? $0.get()) } == [.cut, nil, .cut])
             #expect(
-                Set(result.leases.flatMap(\.parcels).map(\.message)) == [StoreWorld.message(1), StoreWorld.message(3)])
+                Set(result.written.leases.flatMap(\.parcels).map(\.message))
+                    == [StoreWorld.message(1), StoreWorld.message(3)])
             #expect(try await world.number("SELECT count(*) FROM messages") == 2)
         }
     }
@@ -225,7 +226,7 @@ struct CutTests {
             let new = world.newMessage(
                 1, urgency: .transactional, badge: .increment, audience: Audience(.tokens(targets)))
             let result = await cut(world, [try #require(CutMessage(new))])
-            let parcel = try #require(result.leases.first?.parcels.first)
+            let parcel = try #require(result.written.leases.first?.parcels.first)
             #expect(parcel.members.map(\.status) == [.present, .present])
             #expect(parcel.members.map(\.badge) == [1, 1])
             #expect(try await world.account().audience == 2)
@@ -274,7 +275,7 @@ struct CutTests {
             }
             let new = world.newMessage(1, urgency: .transactional, audience: Audience(.users(["ann"])))
             let result = await cut(world, [try #require(CutMessage(new))])
-            #expect(result.replies == [.success(.planned)] && result.leases == [])
+            #expect(result.replies == [.success(.planned)] && result.written.leases == [])
             let reply = try await world.stores.messages.plan(knownFormats: [1], now: StoreWorld.dawn)
             guard case .planned(let slices) = reply else {
                 Issue.record("the message has no plan")

@@ -114,6 +114,16 @@ struct FanOutWorld {
         return count
     }
 
+    /// Runs one fan-out that leases its parcels where it cuts them, on the lanes that are admitted.
+    func fanOutLeasing(_ admit: @escaping CutAdmission) async throws -> WrittenParcels {
+        let order = FanOutOrder(subscriptionsMax: 20_000, parcelMembersMax: 5_000, format: 1)
+        let leases = CutOrder(owner: StoreWorld.ann, leaseFor: .seconds(60), parcelMembersMax: 5_000)
+        let leasing = CutLeasing(order: leases, admit: admit, lost: { _ in })
+        return try await world.stores.fanOuts.fanOut(
+            order, leasing: leasing, now: clock.next(), contents: Self.contents
+        ).written
+    }
+
     /// Makes a change while one round of a fan-out has read its subscriptions and waits to write its messages.
     ///
     /// - Returns: the number of messages.

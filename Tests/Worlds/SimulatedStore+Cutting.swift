@@ -18,8 +18,8 @@ extension SimulatedStore {
                 _ = planSlice(at: place, 1_000, parcelMembersMax, now)
             }
         }
-        let new = parcels.filter { $0.id.value > before && leasing(ServiceRoute($0.route, $0.service)) }
-        let sorted = new.sorted { left, right in
+        let leased = putLeasedLast(after: before, leasing)
+        let sorted = leased.sorted { left, right in
             let (one, other) = (ServiceRoute(left.route, left.service), ServiceRoute(right.route, right.service))
             return one == other ? left.id < right.id : one < other
         }
@@ -29,5 +29,16 @@ extension SimulatedStore {
                 knownFormats: [parcel.format], scope: .urgent)
             return placeOfParcel(parcel.id).map { lease($0, order, now) }
         }
+    }
+
+    /// Numbers new parcels as the database does, which writes the leased ones last. Returns these.
+    private mutating func putLeasedLast(after before: Int64, _ leasing: (ServiceRoute) -> Bool) -> [ParcelRow] {
+        let first = parcels.firstIndex { $0.id.value > before } ?? parcels.endIndex
+        var new = Array(parcels[first...])
+        func isLeased(_ parcel: ParcelRow) -> Bool { leasing(ServiceRoute(parcel.route, parcel.service)) }
+        new = new.filter { !isLeased($0) } + new.filter(isLeased)
+        for place in new.indices { new[place].id = ParcelID(before + 1 + Int64(place)) }
+        parcels.replaceSubrange(first..., with: new)
+        return new.filter(isLeased)
     }
 }

@@ -187,7 +187,7 @@ package struct ScheduleRow: Equatable, Sendable {
 }
 
 package struct ParcelRow: Equatable, Sendable {
-    package let id: ParcelID
+    package var id: ParcelID
     package let message: MessageID
     package let app: AppID
     package let route: RouteID

@@ -13,24 +13,62 @@ extension DeliveryEngine {
     nonisolated func cut(_ messages: [DirectMessage], in store: MessageStore) async -> [Result<CutReply, StoreFault>] {
         let id = CutID(Entropy.uint64())
         let startedAt = Clocks.monotonicNow()
-        let order = CutOrder(
-            owner: process, leaseFor: settings.dispatcher.leaseLength, parcelMembersMax: settings.parcelMembersMax)
         let result = await store.cut(messages.map(\.cut), order) { await self.lanes(for: $0, of: id) }
         if result.replies.contains(where: \.isWritten) { steps?.reached(.cutCommitted) }
-        for fault in result.unreadable {
-            log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
-        }
-        if !result.ready.isEmpty {
+        noteUnreadable(result.written)
+        if !result.written.ready.isEmpty {
             // A message that waits for its planner may still change.
             let cut = zip(messages, result.replies).filter { $1 == .success(.cut) }.map(\.0)
-            Task { await leave(result.ready, of: cut) }
+            Task { await leave(result.written.ready, of: cut) }
         }
         if let app = messages.first?.cut.message.app {
-            cutEnds.add(app) { await self.end(id, result, of: messages, startedAt) }
+            let known = messages.map { CachedMessage(id: $0.cut.message.id, compiled: $0.compiled) }
+            cutEnds.add(app) { await self.end(id, result.written.leases, known, startedAt) }
         }
         let lost = zip(messages, result.replies).filter { $1 == .failure(.commitUnknown) }.map(\.0.cut.message.id)
-        if !lost.isEmpty { Task { await release(lost, in: store, until: startedAt + order.leaseFor) } }
+        if !lost.isEmpty { releaseLater(lost, in: store, leasedAt: startedAt) }
         return result.replies
+    }
+
+    /// Lets another service's transaction lease the parcels that it writes, and begins to send them.
+    ///
+    /// - Parameter write: reports what it wrote, once it is committed.
+    nonisolated func leasing<Reply: Sendable>(
+        _ write: (CutLeasing) async throws(StoreFault) -> (reply: Reply, written: WrittenParcels)
+    ) async throws(StoreFault) -> Reply {
+        let id = CutID(Entropy.uint64())
+        let startedAt = Clocks.monotonicNow()
+        let leasing = CutLeasing(
+            order: order, admit: { await self.lanes(for: $0, of: id) },
+            lost: { self.releaseLater($0, in: self.stores.messages, leasedAt: startedAt) })
+        do throws(StoreFault) {
+            let (reply, written) = try await write(leasing)
+            noteUnreadable(written)
+            await end(id, written.leases, [], startedAt)
+            if !written.ready.isEmpty { await ready(written.ready) }
+            return reply
+        } catch {
+            await end(id, [], [], startedAt)
+            throw error
+        }
+    }
+
+    private nonisolated var order: CutOrder {
+        CutOrder(
+            owner: process, leaseFor: settings.dispatcher.leaseLength, parcelMembersMax: settings.parcelMembersMax)
+    }
+
+    private nonisolated func noteUnreadable(_ written: WrittenParcels) {
+        for fault in written.unreadable {
+            log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
+        }
+    }
+
+    private nonisolated func releaseLater(
+        _ messages: [MessageID], in store: MessageStore, leasedAt: MonotonicInstant
+    ) {
+        let leaseEnd = leasedAt + order.leaseFor
+        Task { await release(messages, in: store, until: leaseEnd) }
     }
 
     /// How long to wait before the database is asked again.
@@ -57,18 +95,14 @@ extension DeliveryEngine {
         return admitted
     }
 
+    /// - Parameter known: messages that need not be read.
     private func end(
-        _ id: CutID, _ result: CutResult, of messages: [DirectMessage], _ startedAt: MonotonicInstant
+        _ id: CutID, _ leases: [CutLease], _ known: [CachedMessage], _ startedAt: MonotonicInstant
     ) async {
-        var known: [MessageID: DirectMessage] = [:]  // lookup only
-        for message in messages { known[message.cut.message.id] = message }
         var cuts: [CutParcels] = []
-        for lease in result.leases {
-            let compiled = lease.parcels.compactMap { parcel in
-                known[parcel.message].map { CachedMessage(id: parcel.message, compiled: $0.compiled) }
-            }
+        for lease in leases {
             var read: [ReadParcel] = []
-            for (parcel, found) in zip(lease.parcels, await contents(of: lease.parcels, known: compiled)) {
+            for (parcel, found) in zip(lease.parcels, await contents(of: lease.parcels, known: known)) {
                 track(parcel, lease.route.serviceRoute, lease.lane, found)
                 read.append(ReadParcel(parcel, found.reading))
             }

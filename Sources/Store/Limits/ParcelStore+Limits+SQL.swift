@@ -140,9 +140,6 @@ enum LimitSQL {
         WHERE p.id = input.id
         """)
 
-    static let ignore = Statement(
-        "message_ignores_limits", "UPDATE messages SET ignored_limits = :limits WHERE id = :message")
-
     /// A shared lock for leases that count users, taken before their names are read and held to the end of the
     /// transaction. The first number is "days" in ASCII.
     static let counting = Statement(

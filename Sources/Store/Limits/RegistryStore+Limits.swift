@@ -66,14 +66,3 @@ extension RegistryStore {
         }
     }
 }
-
-extension NewMessage {
-    /// The query that stores the ignored limits, beside those that accept the message; few messages need it.
-    var ignoringLimits: Query? {
-        guard !ignoredLimits.isEmpty else { return nil }
-        return Query(LimitSQL.ignore) {
-            $0.uuid("message", id.value)
-            $0.int16("limits", ignoredLimits.rawValue)
-        }
-    }
-}

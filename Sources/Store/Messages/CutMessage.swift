@@ -39,6 +39,19 @@ package struct CutOrder: Equatable, Sendable {
 /// within the transaction, so it must not wait.
 package typealias CutAdmission = @Sendable ([ServiceRoute: Int]) async -> [ServiceRoute: LaneKey]
 
+/// The means by which a transaction leases the parcels that it writes.
+package struct CutLeasing: Sendable {
+    package let order: CutOrder
+    package let admit: CutAdmission
+    /// Called if it is not known whether these messages were committed. If they were, this process holds their leases
+    /// without knowing it.
+    package let lost: @Sendable ([MessageID]) -> Void
+
+    package init(
+        order: CutOrder, admit: @escaping CutAdmission, lost: @escaping @Sendable ([MessageID]) -> Void
+    ) { (self.order, self.admit, self.lost) = (order, admit, lost) }
+}
+
 /// The reply to one message.
 package enum CutReply: Equatable, Sendable {
     /// It is committed, and so are its parcels.
@@ -65,23 +78,21 @@ package struct CutLease: Equatable, Sendable {
 package struct CutResult: Sendable {
     /// One for each message, in order.
     package var replies: [Result<CutReply, StoreFault>] = []
-    package var leases: [CutLease] = []
-    /// Routes with new parcels that any process may lease.
-    package var ready: [ReadyRoute] = []
-    /// Leased parcels that can't be read; their leases expire.
-    package var unreadable: [StoreFault] = []
+    package var written = WrittenParcels()
 
     /// Some messages must be checked again, and nothing of the group was written.
     var isOutdated: Bool { replies.contains(where: \.isOutdated) }
 
     mutating func add(_ other: CutResult) {
         replies += other.replies
-        leases += other.leases
-        ready += other.ready
-        unreadable += other.unreadable
+        written.add(other.written)
     }
 }
 
 extension Result<CutReply, StoreFault> {
-    var isOutdated: Bool { if case .success(.reaches) = self { true } else { false } }
+    var isOutdated: Bool { (try? get())?.isOutdated ?? false }
+}
+
+extension CutReply {
+    var isOutdated: Bool { if case .reaches = self { true } else { false } }
 }

@@ -53,7 +53,7 @@ private struct CutRun: Sendable {
         do throws(GroupFault) {
             let result = try await cutTogether(Array(messages), lockTimeout)
             if result.isOutdated { return await cutOthers(messages, result, lockTimeout) }
-            if !result.ready.isEmpty { store.notifier.notify(.parcels) }
+            if !result.written.ready.isEmpty { store.notifier.notify(.parcels) }
             if result.replies.contains(where: { (try? $0.get()) == .planned }) { store.notifier.notify(.plan) }
             return result
         } catch {
@@ -94,19 +94,13 @@ private struct CutRun: Sendable {
                 try await pool.transaction(options) { transaction throws(PostgresError) -> CutResult in
                     var group = CutGroup(messages, order, now: now)
                     try await group.find(in: transaction)
-                    guard group.writesAny, !group.result.isOutdated else {
+                    var result = CutResult(replies: group.replies.map { .success($0) })
+                    guard group.writesAny else {
                         await transaction.abandon()
-                        return group.result
+                        return result
                     }
-                    group.lanes = await admit(group.demand)
-                    guard group.leasesAny else {
-                        let answers = try await transaction.runAndCommit(group.writes())
-                        try group.takeParcels(answers)
-                        return group.result
-                    }
-                    try group.takeParcels(try await transaction.run(group.writes()))
-                    try await group.lease(in: transaction)
-                    return group.result
+                    result.written = try await group.write(in: transaction, admit: admit)
+                    return result
                 }
             }
         }

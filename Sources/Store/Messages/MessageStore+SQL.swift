@@ -2,58 +2,8 @@ import Content
 import Model
 import Postgres
 
-/// Messages: accepting and reading them.
+/// Messages: reading them.
 enum MessageSQL {
-    // A scheduled message, which has a due time, has no plan, and its horizon is read when it is due. Neither has one that
-    // is held: it starts when it is resumed, at its due time at the earliest.
-    private static let startsNow = ":due_at IS NULL AND NOT :is_held"
-
-    private static func writing(from source: String) -> String {
-        """
-        written AS (
-            INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
-                expires_at, reads_locale, has_inline, push_type, is_dry_run, audience_summary, due_at, name, author,
-                state)
-            SELECT :message, :app, :format, :priority, :kind, :badge_change, :badge_value,
-                CASE WHEN \(startsNow) THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
-                coalesce(:due_at, clock.now) + :lifetime_us * interval '1 microsecond', :reads_locale, :has_inline,
-                :push_type, :is_dry_run, :summary, :due_at, :name, :author,
-                CASE WHEN :is_held THEN \(MessageState.paused.sql)
-                    WHEN :due_at IS NULL THEN \(MessageState.accepted.sql) ELSE \(MessageState.scheduled.sql) END
-            FROM \(source)(SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
-            RETURNING id
-        ), plan AS (
-            INSERT INTO plans (message_id, app_id, format, priority, after_message)
-            SELECT id, :app, :format, :priority, :after FROM written WHERE \(startsNow)
-        ), schedule AS (
-            INSERT INTO schedules (message_id, priority, after_message, due_at)
-            SELECT id, :priority, :after, CASE WHEN NOT :is_held THEN :due_at END
-            FROM written WHERE NOT (\(startsNow))
-        ), content AS (
-            INSERT INTO message_contents (message_id, content, audience) SELECT id, :content, :audience FROM written
-        )
-        SELECT count(*) FROM written
-        """
-    }
-
-    static let accept = Statement("message_accept", "WITH " + writing(from: ""))
-
-    /// Writes the message only if its predecessor was written.
-    static let acceptAfter = Statement(
-        "message_accept_after",
-        "WITH " + writing(from: "(SELECT 1 FROM messages WHERE id = :after) AS before, "))
-
-    /// Writes the message only if its idempotency key is free. A simultaneous duplicate waits at the key.
-    static let acceptOnce = Statement(
-        "message_accept_once",
-        """
-        WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
-            VALUES (:app, :operation, :key, :body_sha256, :answer)
-            ON CONFLICT DO NOTHING RETURNING 1
-        ), 
-        """ + writing(from: "claim, "))
-
     /// Everything that an account adds up, in one snapshot.
     static let account = Statement(
         "message_account",

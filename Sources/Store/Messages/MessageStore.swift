@@ -27,11 +27,10 @@ package struct MessageStore: Sendable {
                     && $0.localSending == nil
             })
         precondition(messages.count == 1 || message.localSending == nil)
-        var queries = [Query(accepting: message, after: nil, now: now)]
+        let drafts = zip(messages, [nil] + messages.map(\.id)).map { MessageDraft($0, cut: nil, after: $1) }
+        var queries = MessageWriter(drafts, once: message.idempotency, now: now).writes()
         if let claim = message.idempotency?.claim { queries.append(claim.lookUp(app: message.app)) }
         if let sending = message.localSending { queries.append(Query(writing: sending, of: message)) }
-        queries += zip(messages, messages.dropFirst()).map { Query(accepting: $1, after: $0.id, now: now) }
-        queries += messages.compactMap(\.ignoringLimits)
         queries += messages.flatMap { $0.settingRate(now: now) }
         let written = queries
         let routes = Query.addRoutes(of: [message.audience], app: message.app)
@@ -54,40 +53,6 @@ package struct MessageStore: Sendable {
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> AcceptReply? {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
             .map(AcceptReply.init)
-    }
-}
-
-extension Query {
-    fileprivate init(accepting message: NewMessage, after: MessageID?, now: WallInstant?) {
-        var parameters = Parameters()
-        parameters.message(message.id, of: message.app)
-        parameters.int16("format", message.format)
-        parameters.int16("priority", message.urgency.rawValue)
-        parameters.int16("kind", message.kind.rawValue)
-        parameters.int16("badge_change", message.badge.column)
-        parameters.int32("badge_value", message.badge.columnValue)
-        parameters.int64("lifetime_us", message.lifetime.wholeMicroseconds)
-        parameters.bytes("content", message.content)
-        parameters.bytes("audience", AudienceText.encode(message.audience))
-        parameters.instant("now", now)
-        parameters.bool("reads_locale", message.readsLocale)
-        parameters.bool("has_inline", message.audience.isInline)
-        parameters.int16("push_type", message.pushType.rawValue)
-        parameters.bool("is_dry_run", message.isDryRun)
-        parameters.textBytes("summary", AudienceText.summary(of: message.audience))
-        parameters.uuid("after", after?.value)
-        parameters.instant("due_at", message.dueAt)
-        parameters.bool("is_held", message.isHeld)
-        parameters.text("name", message.name)
-        parameters.text("author", message.author)
-        if let once = message.idempotency {
-            parameters.text("operation", once.claim.operation)
-            parameters.text("key", once.claim.key)
-            parameters.bytes("body_sha256", once.claim.bodySHA256)
-            parameters.bytes("answer", once.answer)
-        }
-        let first = message.idempotency == nil ? MessageSQL.accept : MessageSQL.acceptOnce
-        self.init(after == nil ? first : MessageSQL.acceptAfter, parameters)
     }
 }
 

@@ -190,33 +190,29 @@ enum ParcelSQL {
     static let claimUrgent = claim(
         "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
 
-    /// Writes parcels of messages that were written in the same transaction, and leases some of them. The arrays have
-    /// one element for each parcel.
+    /// Writes parcels of messages that were written in the same transaction, and leases them. The arrays have one element
+    /// for each parcel.
     ///
-    /// Its answer has the columns of a claim and the service, provider, environment and topic of the route. Rows come
-    /// in the order of the arrays.
+    /// Its answer has the columns of a claim and those of a ready route. Rows come in the order of the arrays.
     static let cut = Statement(
         "parcel_cut",
         """
         WITH written AS MATERIALIZED (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, badge_marked,
                 due_at, expires_at, owner, lease_until, members, member_count, pending)
-            SELECT cut.message_id, :app, cut.route_id, :format, cut.service, \(MessageUrgency.transactional.sql),
-                CASE WHEN cut.is_leased THEN \(ParcelState.leased.sql) ELSE \(ParcelState.ready.sql) END,
-                cut.is_leased::integer, cut.is_leased AND m.expires_at > \(now), \(now), m.expires_at,
-                CASE WHEN cut.is_leased THEN :owner END, CASE WHEN cut.is_leased THEN \(leaseEnd) END,
-                cut.members, cut.count, cut.count
-            FROM unnest(:messages, :routes, :services, :members, :member_counts, :are_leased) WITH ORDINALITY
-                AS cut (message_id, route_id, service, members, count, is_leased, place)
+            SELECT m.id, m.app_id, cut.route_id, m.format, cut.service, m.priority, \(leased), 1,
+                m.expires_at > \(now), \(now), m.expires_at, :owner, \(leaseEnd), cut.members, cut.count, cut.count
+            FROM unnest(:messages, :routes, :services, :members, :member_counts) WITH ORDINALITY
+                AS cut (message_id, route_id, service, members, count, place)
                 JOIN messages m ON m.id = cut.message_id
             ORDER BY cut.place
             RETURNING *
         ), served AS MATERIALIZED (
             SELECT used.route_id, used.service, (\(otherEnvironment(of: "used.route_id", "used.service"))) AS sibling_id
-            FROM (SELECT DISTINCT route_id, service FROM written WHERE state = \(ParcelState.leased.sql)) AS used
+            FROM (SELECT DISTINCT route_id, service FROM written) AS used
         )
         SELECT \(columns(sibling: "served.sibling_id")), row_number() OVER (ORDER BY p.id), p.route_id, p.service,
-            r.provider, r.environment, r.topic
+            p.app_id, r.provider, r.environment, r.topic, true
         FROM written p JOIN messages m ON m.id = p.message_id JOIN routes r ON r.id = p.route_id
             CROSS JOIN (SELECT false AS badge_marked) AS next
             LEFT JOIN served ON served.route_id = p.route_id AND served.service = p.service

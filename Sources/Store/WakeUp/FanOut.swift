@@ -67,10 +67,12 @@ package struct FanOutContent: Sendable {
 package enum FanOutReply: Equatable, Sendable {
     /// No watch is due, or others are working on all of them.
     case nothing
-    /// Messages are committed, with the routes on which their parcels may be leased now.
-    case told(messages: Int, subscriptions: Int, ready: [ReadyRoute])
+    /// Messages are committed, with their parcels.
+    case told(messages: Int, subscriptions: Int, WrittenParcels)
 
-    package var ready: [ReadyRoute] { if case .told(_, _, let ready) = self { ready } else { [] } }
+    package var written: WrittenParcels {
+        if case .told(_, _, let written) = self { written } else { WrittenParcels() }
+    }
 }
 
 /// The app whose watch had the last turn on this process.
@@ -80,5 +82,25 @@ final class FanOutTurn: Sendable {
     var lastApp: Int64 {
         get { app.load(ordering: .relaxed) }
         set { app.store(newValue, ordering: .relaxed) }
+    }
+}
+
+extension MessageDraft {
+    /// The most receivers of a message that no broadcast may delay.
+    private static let transactionalMax = 100
+
+    /// A message of the gateway's own: a wake-up, or the notice of a revocation.
+    init(
+        _ content: FanOutContent, _ origin: MessageOrigin, app: AppID, audience: Audience.Selection, members: [Member],
+        _ order: FanOutOrder
+    ) {
+        var message = NewMessage(
+            id: content.id, app: app, format: order.format,
+            urgency: members.count <= Self.transactionalMax ? .transactional : .bulk, kind: .wakeUp, badge: .none,
+            lifetime: content.lifetime, content: content.content, audience: Audience(audience),
+            pushType: content.pushType)
+        (message.ignoredLimits, message.origin) = (.all, origin)
+        let found = FoundMembers(members, through: 0, isLast: true)
+        self.init(message, cut: SliceCut(found, parcelMembersMax: order.parcelMembersMax))
     }
 }

@@ -5,14 +5,32 @@ import QueueRules
 import WakeUpRules
 
 extension FanOutRun {
-    /// Writes messages, parcels and notes, and commits. Returns the routes with new parcels.
-    mutating func write(in transaction: PostgresTransaction) async throws(PostgresError) -> [ReadyRoute] {
+    /// Writes messages, parcels and notes, and commits.
+    ///
+    /// - Parameter leasing: nil: no parcel is leased.
+    mutating func write(
+        in transaction: PostgresTransaction, leasing: CutLeasing?
+    ) async throws(PostgresError) -> WrittenParcels {
+        var writer = MessageWriter(messages, order: leasing?.order, now: now)
+        let demand = writer.demand
+        if let leasing, !demand.isEmpty { writer.lanes = await leasing.admit(demand) }
+        guard writer.leasesAny else {
+            return try await writer.write(beside: notes + [Query(PlanSQL.soonOnDisk)], in: transaction)
+        }
+        do throws(PostgresError) {
+            _ = try await transaction.run(Query(PlannerSQL.inKeyOrder))
+            return try await writer.write(beside: notes, in: transaction)
+        } catch {
+            if case .commitUnknown = error { leasing?.lost(messages.map(\.message.id)) }
+            throw error
+        }
+    }
+
+    /// The queries beside those that write messages.
+    private var notes: [Query] {
         let ends = turns.compactMap { turn in turn.rules.map { (watch: turn.watch, end: $0.end) } }
         let gone = turns.filter { !$0.exists }.map(\.watch)
-        let wakeUps = messages.writes(.wakeUp, format: order.format, now: now)
-        let revocations = notices.writes(.revocation, format: order.format, now: now)
-        var queries = wakeUps + revocations
-        queries += writeProgress
+        var queries = writeProgress
         if !denied.isEmpty {
             queries.append(Query(FanOutSQL.remove) { $0.int64Array("subscriptions", denied.sorted()) })
         }
@@ -25,13 +43,7 @@ extension FanOutRun {
                 Query($0) { $0.int64Array("watches", empty) }
             }
         }
-        queries.append(Query(PlanSQL.soonOnDisk))
-        let answers = try await transaction.runAndCommit(queries)
-        let routes = [wakeUps.count, wakeUps.count + revocations.count].map { $0 - 1 }
-        var ready: [ReadyRoute] = []
-        if !wakeUps.isEmpty { ready += try answers[routes[0]].map(ReadyRoute.init) }
-        if !revocations.isEmpty { ready += try answers[routes[1]].map(ReadyRoute.init) }
-        return ready
+        return queries
     }
 
     // Rows are locked in the order of their ids, as when subscriptions are deleted.

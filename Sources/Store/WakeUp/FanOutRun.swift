@@ -14,8 +14,8 @@ struct FanOutRun: Sendable {
     private let contents: FanOutContents
     private let cache: RuleCache
     var turns: [Turn] = []
-    private(set) var messages: [GatewayMessage] = []
-    private(set) var notices: [GatewayMessage] = []
+    /// Wake-ups, and notices of revocations.
+    private(set) var messages: [MessageDraft] = []
     /// Subscriptions whose user may no longer read the path.
     private(set) var denied: [Int64] = []
     private(set) var progress: [Progress] = []
@@ -84,8 +84,7 @@ struct FanOutRun: Sendable {
         }
     }
 
-    var messageCount: Int { messages.count + notices.count }
-    var toldCount: Int { (messages + notices).reduce(0) { $0 + $1.cut.members } }
+    var toldCount: Int { messages.reduce(0) { $0 + $1.members } }
     /// The app after which the next claim begins: that of a watch that was left for a transaction of its own comes first.
     var lastApp: Int64? {
         let left = turns.first { $0.exists && $0.snapshot == nil }
@@ -225,10 +224,10 @@ struct FanOutRun: Sendable {
             let group = RevocationGroup(
                 address: snapshot.address, settings: snapshot.settings, provider: provider, reason: .permissionDenied)
             guard let content = contents.revocation(group) else { continue }
-            notices.append(
-                GatewayMessage(
-                    content, app: snapshot.app, audience: Audience(.revoked(snapshot.id)),
-                    members: members.map(\.member), parcelMembersMax: order.parcelMembersMax))
+            messages.append(
+                MessageDraft(
+                    content, .revocation, app: snapshot.app, audience: .revoked(snapshot.id),
+                    members: members.map(\.member), order))
         }
     }
 
@@ -250,9 +249,9 @@ struct FanOutRun: Sendable {
         let content = contents.change(FanOutGroup(snapshot, group))
         if let content {
             messages.append(
-                GatewayMessage(
-                    content, app: snapshot.app, audience: Audience(.subscribers(snapshot.id)),
-                    members: members.map(\.member), parcelMembersMax: order.parcelMembersMax))
+                MessageDraft(
+                    content, .wakeUp, app: snapshot.app, audience: .subscribers(snapshot.id),
+                    members: members.map(\.member), order))
             turns[place].rules?.noteWoken()
         }
         progress += members.map {

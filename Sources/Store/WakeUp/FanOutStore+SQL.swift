@@ -186,48 +186,6 @@ enum FanOutSQL {
         "fan_out_open_parcels",
         "SELECT message_id, member_count, members, settled FROM parcels WHERE message_id = ANY (:messages)")
 
-    /// Writes messages whose members are all known, with their contents.
-    static let messages = Statement(
-        "fan_out_messages",
-        """
-        WITH cut AS MATERIALIZED (
-            SELECT * FROM unnest(:messages, :apps, :priorities, :push_types, :lifetimes_us, :members, :summaries,
-                    :contents, :audiences)
-                AS cut (id, app_id, priority, push_type, lifetime, members, summary, content, audience)
-        ), written AS (
-            INSERT INTO messages (id, app_id, format, state, priority, push_type, kind, horizon, accepted_at, expires_at,
-                ignored_limits, origin, audience_summary, planned_members, audience)
-            SELECT id, app_id, :format, \(MessageState.sending.sql), priority, push_type, \(TokenKind.wakeUp.sql), 0,
-                \(now), \(now) + lifetime * interval '1 microsecond', \(AppLimits.all.rawValue), :origin, summary,
-                members, members
-            FROM cut
-        )
-        INSERT INTO message_contents (message_id, content, audience) SELECT id, content, audience FROM cut
-        """)
-
-    /// Writes the parcels of these messages, ready to be leased. Returns their routes.
-    static let parcels = Statement(
-        "fan_out_parcels",
-        """
-        WITH written AS (
-            INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
-                member_count, pending)
-            SELECT m.id, m.app_id, cut.route_id, m.format, cut.service, m.priority, \(now), m.expires_at, cut.members,
-                cut.count, cut.count
-            FROM unnest(:messages, :routes, :services, :members, :member_counts) WITH ORDINALITY
-                AS cut (message_id, route_id, service, members, count, place)
-            CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = cut.message_id LIMIT 1) AS m
-            ORDER BY cut.place
-            RETURNING app_id, route_id, service, priority
-        )
-        SELECT n.route_id, n.service, n.app_id, r.provider, r.environment, r.topic, n.is_urgent
-        FROM (
-            SELECT route_id, service, app_id, bool_or(priority = \(MessageUrgency.transactional.sql)) AS is_urgent
-            FROM written GROUP BY route_id, service, app_id
-        ) AS n
-        CROSS JOIN LATERAL (SELECT provider, environment, topic FROM routes WHERE id = n.route_id LIMIT 1) AS r
-        """)
-
     /// Notes what subscriptions were told, unless they were adopted meanwhile. Without a message, nothing was left to
     /// tell.
     static let progress = Statement(

@@ -28,9 +28,10 @@ package struct FanOutStore: Sendable {
     ///
     /// - Parameters:
     ///   - order: how the work is divided.
+    ///   - leasing: nil: no parcel is leased at once.
     ///   - contents: makes the messages.
     package func fanOut(
-        _ order: FanOutOrder, now: WallInstant? = nil, contents: FanOutContents
+        _ order: FanOutOrder, leasing: CutLeasing? = nil, now: WallInstant? = nil, contents: FanOutContents
     ) async throws(StoreFault) -> FanOutReply {
         let pool = pool
         let (turn, rules) = (turn, rules)
@@ -43,13 +44,13 @@ package struct FanOutStore: Sendable {
                         return .nothing
                     }
                     try await run.read(in: transaction)
-                    let routes = try await run.write(in: transaction)
+                    let written = try await run.write(in: transaction, leasing: leasing)
                     if let last = run.lastApp { turn.lastApp = last }
-                    return .told(messages: run.messageCount, subscriptions: run.toldCount, ready: routes)
+                    return .told(messages: run.messages.count, subscriptions: run.toldCount, written)
                 }
             }
         }
-        if !reply.ready.isEmpty { notifier.notify(.parcels) }
+        if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
         return reply
     }
 

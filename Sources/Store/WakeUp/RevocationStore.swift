@@ -52,7 +52,7 @@ extension FanOutStore {
                 }
             }
         }
-        if !reply.ready.isEmpty { notifier.notify(.parcels) }
+        if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
         return reply
     }
 }
@@ -249,15 +249,14 @@ private struct RevocationRun: Sendable {
     mutating func write(in transaction: PostgresTransaction) async throws(PostgresError) -> FanOutReply {
         let ended = found.filter { !kept.contains($0.id) }
         let notices = notices(of: ended)
-        let writes = notices.writes(.revocation, format: order.format, now: now)
-        var queries = writes
+        var queries: [Query] = []
         if !ended.isEmpty {
             queries.append(Query(removal) { $0.int64Array("subscriptions", ended.map(\.id)) })
         }
         if let job { queries += next(job, ended: ended.count) }
-        let answers = try await transaction.runAndCommit(queries)
-        let ready = writes.isEmpty ? [] : try answers[writes.count - 1].map(ReadyRoute.init)
-        return .told(messages: notices.count, subscriptions: ended.count, ready: ready)
+        var writer = MessageWriter(notices, now: now)
+        let written = try await writer.write(beside: queries, in: transaction)
+        return .told(messages: notices.count, subscriptions: ended.count, written)
     }
 
     /// The queries that take a job on to its next subscriptions, or end it.
@@ -285,7 +284,7 @@ private struct RevocationRun: Sendable {
         return [advance]
     }
 
-    private func notices(of ended: [Subscription]) -> [GatewayMessage] {
+    private func notices(of ended: [Subscription]) -> [MessageDraft] {
         let told = ended.filter { !$0.isRetired }
         let groups = Dictionary(grouping: told) { GroupKey(watch: $0.watch, provider: $0.provider) }
         return groups.sorted { $0.key < $1.key }.compactMap { key, members in
@@ -294,9 +293,9 @@ private struct RevocationRun: Sendable {
                 address: WakeUpAddress(app: job?.slug ?? first.slug, path: first.path), settings: first.settings,
                 provider: key.provider, reason: reason)
             return contents.revocation(group).map { content in
-                GatewayMessage(
-                    content, app: first.app, audience: Audience(.revoked(key.watch)),
-                    members: members.map(\.member).byRisingID, parcelMembersMax: order.parcelMembersMax)
+                MessageDraft(
+                    content, .revocation, app: first.app, audience: .revoked(key.watch),
+                    members: members.map(\.member).byRisingID, order)
             }
         }
     }

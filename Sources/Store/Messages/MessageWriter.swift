@@ -1,0 +1,294 @@
+import Basis
+import Model
+import Postgres
+import QueueRules
+
+/// A message as it is written, with its members if they are known.
+struct MessageDraft: Sendable {
+    let message: NewMessage
+    /// Its members as parcels; nil: a plan finds them.
+    let cut: SliceCut?
+    /// The message that is sent before it; nil: none.
+    var after: MessageID?
+
+    init(_ message: NewMessage, cut: SliceCut?, after: MessageID? = nil) {
+        (self.message, self.cut, self.after) = (message, cut, after)
+    }
+
+    var members: Int { cut?.members ?? 0 }
+
+    fileprivate var state: MessageState {
+        if let cut { return cut.members == 0 ? .finished : .sending }
+        if message.isHeld { return .paused }
+        return message.dueAt == nil ? .accepted : .scheduled
+    }
+
+    fileprivate func ended(_ state: TerminalState) -> Int64 { cut?.found.ended(state) ?? 0 }
+}
+
+/// Parcels that a transaction wrote.
+package struct WrittenParcels: Equatable, Sendable {
+    package var leases: [CutLease] = []
+    /// Routes with new parcels that any process may lease.
+    package var ready: [ReadyRoute] = []
+    /// Leased parcels that can't be read; their leases expire.
+    package var unreadable: [StoreFault] = []
+
+    package init() {}
+
+    mutating func add(_ other: WrittenParcels) {
+        leases += other.leases
+        ready += other.ready
+        unreadable += other.unreadable
+    }
+}
+
+/// Writes messages of any origin in a transaction, and leases parcels of those whose members are known: a lease has read
+/// badges and tokens like any other (rule 18).
+struct MessageWriter: Sendable {
+    private struct Parcel {
+        let draft: Int
+        let route: Int64
+        let members: [UInt8]
+        let count: Int32
+    }
+
+    private let drafts: [MessageDraft]
+    private let once: IdempotentAnswer?
+    /// nil: no parcel is leased.
+    private let order: CutOrder?
+    private let now: WallInstant?
+    private let parcels: [Parcel]
+    /// The app sets limits. Leases count the users of limited members before they lock badges, and so does this.
+    var hasLimits = false
+    /// The lanes on which new parcels are leased, by service route.
+    var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
+    /// The routes of leased parcels with their lanes, and the parcels of each.
+    private var leasedRoutes: [(route: ReadyRoute, lane: LaneKey)] = []
+    private var claimed: [ClaimedGroup] = []
+    private var readings: [Range<Int>] = []
+    /// The badges of leased members, locked.
+    private var badges: [Int64: Int32] = [:]  // lookup only
+    private var written = WrittenParcels()
+
+    /// - Parameter once: of the request that all messages belong to. If its key is taken, nothing is written.
+    init(_ drafts: [MessageDraft], order: CutOrder? = nil, once: IdempotentAnswer? = nil, now: WallInstant?) {
+        (self.drafts, self.order, self.once, self.now) = (drafts, order, once, now)
+        parcels = drafts.enumerated().flatMap { place, draft in
+            guard let cut = draft.cut else { return [Parcel]() }
+            return cut.routes.indices.map {
+                Parcel(draft: place, route: cut.routes[$0], members: cut.memberLists[$0], count: cut.counts[$0])
+            }
+        }
+    }
+
+    private func message(of parcel: Parcel) -> NewMessage { drafts[parcel.draft].message }
+
+    private func serviceRoute(of parcel: Parcel) -> ServiceRoute {
+        ServiceRoute(RouteID(parcel.route), message(of: parcel).pushType.service)
+    }
+
+    /// The new members of each service route that may be leased at once.
+    var demand: [ServiceRoute: Int] {
+        parcels.reduce(into: [:]) { demand, parcel in
+            guard message(of: parcel).urgency == .transactional else { return }
+            demand[serviceRoute(of: parcel), default: 0] += Int(parcel.count)
+        }
+    }
+
+    private func isLeased(_ parcel: Parcel) -> Bool {
+        message(of: parcel).urgency == .transactional && lanes[serviceRoute(of: parcel)] != nil
+    }
+
+    var leasesAny: Bool { !lanes.isEmpty && parcels.contains(where: isLeased) }
+
+    /// The queries that write everything. The first one answers how many messages were written.
+    func writes() -> [Query] {
+        guard !drafts.isEmpty else { return [] }
+        let (leased, ready) = (parcels.filter(isLeased), parcels.filter { !isLeased($0) })
+        var queries = [writeMessages]
+        if !ready.isEmpty { queries.append(Query(MessageWriterSQL.parcels, parameters(of: ready))) }
+        if !leased.isEmpty, let order {
+            var parameters = parameters(of: leased)
+            parameters.uuid("owner", order.owner.value)
+            parameters.int64("lease_us", order.leaseFor.wholeMicroseconds)
+            queries.append(Query(ParcelSQL.cut, parameters))
+        }
+        return hasLimits ? queries : queries + locks
+    }
+
+    private var writeMessages: Query {
+        let new = drafts.map(\.message)
+        var parameters = Parameters()
+        parameters.int16("format", new[0].format)
+        parameters.instant("now", now)
+        parameters.uuidArray("messages", new.map(\.id.value))
+        parameters.int64Array("apps", new.map(\.app.value))
+        parameters.int16Array("states", drafts.map(\.state.rawValue))
+        parameters.int16Array("priorities", new.map(\.urgency.rawValue))
+        parameters.int16Array("kinds", new.map(\.kind.rawValue))
+        parameters.int16Array("badge_changes", new.map(\.badge.column))
+        parameters.int32Array("badge_values", new.map(\.badge.columnValue))
+        parameters.int64Array("lifetimes_us", new.map(\.lifetime.wholeMicroseconds))
+        parameters.instantArray("due_at", new.map(\.dueAt))
+        parameters.boolArray("read_locales", new.map(\.readsLocale))
+        parameters.boolArray("have_inline", new.map(\.audience.isInline))
+        parameters.int16Array("push_types", new.map(\.pushType.rawValue))
+        parameters.boolArray("are_dry_runs", new.map(\.isDryRun))
+        parameters.textBytesArray("summaries", new.map { AudienceText.summary(of: $0.audience) })
+        parameters.int16Array("ignored_limits", new.map(\.ignoredLimits.rawValue))
+        parameters.int16Array("origins", new.map(\.origin.rawValue))
+        parameters.int64Array("members", drafts.map { Int64($0.members) })
+        parameters.int64Array("rejected", drafts.map { $0.ended(.rejected) })
+        parameters.int64Array("unregistered", drafts.map { $0.ended(.unregistered) })
+        parameters.bytesArray("contents", new.map(\.content))
+        parameters.bytesArray("audiences", new.map { AudienceText.encode($0.audience) })
+        parameters.textArray("names", new.map(\.name))
+        parameters.textArray("authors", new.map(\.author))
+        parameters.array("after", .uuid, count: drafts.count) { place, cell in
+            if let after = drafts[place].after { cell.uuid(after.value) } else { cell.null() }
+        }
+        guard let once else { return Query(MessageWriterSQL.write, parameters) }
+        parameters.int64("app", new[0].app.value)
+        parameters.text("operation", once.claim.operation)
+        parameters.text("key", once.claim.key)
+        parameters.bytes("body_sha256", once.claim.bodySHA256)
+        parameters.bytes("answer", once.answer)
+        return Query(MessageWriterSQL.writeOnce, parameters)
+    }
+
+    private func parameters(of parcels: [Parcel]) -> Parameters {
+        var parameters = Parameters()
+        parameters.instant("now", now)
+        parameters.uuidArray("messages", parcels.map { message(of: $0).id.value })
+        parameters.int64Array("routes", parcels.map(\.route))
+        parameters.int16Array("services", parcels.map { message(of: $0).pushType.service.rawValue })
+        parameters.bytesArray("members", parcels.map(\.members))
+        parameters.int32Array("member_counts", parcels.map(\.count))
+        return parameters
+    }
+
+    /// The users that messages are for.
+    private var users: [MessageID: Set<[UInt8]>] {  // lookup only
+        drafts.reduce(into: [:]) { users, draft in
+            guard case .users(let names) = draft.message.audience.selection else { return }
+            users[draft.message.id] = Set(names.map { Array($0.utf8) })
+        }
+    }
+
+    /// The queries that lock badges, and then read the users of those members whose messages are for users. A
+    /// registration may have held a badge's row and made its device another user's meanwhile.
+    private var locks: [Query] {
+        guard !lanes.isEmpty else { return [] }
+        let marked = drafts.indices.filter { drafts[$0].message.badge != .none }
+        guard let lock = ClaimedGroup.lockingBadges(of: marked.flatMap(ids)) else { return [] }
+        let users = users
+        let named = marked.filter { users[drafts[$0].message.id] != nil }.flatMap(ids).rising
+        return named.isEmpty ? [lock] : [lock, AudienceCheckSQL.users.query(MemberKeys(named))]
+    }
+
+    private func ids(of draft: Int) -> [Int64] { drafts[draft].cut?.found.ids ?? [] }
+}
+
+// The answers, and leases.
+extension MessageWriter {
+    /// Writes everything, and commits.
+    ///
+    /// The transaction must be under `PlannerSQL.inKeyOrder` if parcels are leased.
+    ///
+    /// - Parameter others: the caller's own queries, which need no answer.
+    mutating func write(
+        beside others: [Query], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> WrittenParcels {
+        let writes = writes()
+        guard leasesAny else {
+            try take(Array(try await transaction.runAndCommit(writes + others).prefix(writes.count)))
+            return written
+        }
+        try take(Array(try await transaction.run(writes + others).prefix(writes.count)))
+        let leases = try await leaseQueries(in: transaction)
+        try takeLeases(try await transaction.runAndCommit(leases))
+        return written
+    }
+
+    /// - Parameter answers: the answers to `writes`.
+    private mutating func take(_ answers: [ResultSet]) throws(PostgresError) {
+        var answers = answers.dropFirst()
+        if parcels.contains(where: { !isLeased($0) }), let ready = answers.popFirst() {
+            written.ready = try ready.map(ReadyRoute.init).sorted { $0.serviceRoute < $1.serviceRoute }
+        }
+        guard leasesAny, let leased = answers.popFirst() else { return }
+        try takeLeased(leased)
+        try takeLocked(Array(answers))
+    }
+
+    private mutating func takeLeased(_ rows: ResultSet) throws(PostgresError) {
+        var routes: [ServiceRoute: ReadyRoute] = [:]
+        var places: [ServiceRoute: [Int]] = [:]
+        for place in 0..<rows.rowCount {
+            var row = rows.row(place)
+            row.skip(rows.columnCount - ReadyRoute.columnCount)
+            let route = try ReadyRoute(&row)
+            routes[route.serviceRoute] = route
+            places[route.serviceRoute, default: []].append(place)
+        }
+        let users = users
+        for serviceRoute in routes.keys.sorted() {
+            guard let route = routes[serviceRoute], let lane = lanes[serviceRoute] else {
+                preconditionFailure("a parcel is leased on a lane that was admitted")
+            }
+            leasedRoutes.append((route, lane))
+            claimed.append(
+                try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route, users: users))
+        }
+    }
+
+    /// - Parameter answers: the answers to `locks`.
+    private mutating func takeLocked(_ answers: [ResultSet]) throws(PostgresError) {
+        guard let locked = answers.first else { return }
+        badges = try ClaimedGroup.badges(in: locked)
+        guard answers.count > 1 else { return }
+        let users = try answers[1].map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
+        let known = Dictionary(users) { first, _ in first }
+        for place in claimed.indices { claimed[place].exclude(known) }
+    }
+
+    /// Applies the app's limits and decides on badges. Returns the queries that write the leases' decisions and read
+    /// their members.
+    private mutating func leaseQueries(in transaction: PostgresTransaction) async throws(PostgresError) -> [Query] {
+        try await ClaimedGroup.judge(&claimed, in: transaction)
+        if hasLimits, !locks.isEmpty { try takeLocked(try await transaction.run(locks)) }
+        var queries: [Query] = []
+        for place in claimed.indices {
+            claimed[place].decide()
+            claimed[place].planBadges(&badges)
+            queries += claimed[place].writes
+            let own = claimed[place].readings
+            readings.append(queries.count..<queries.count + own.count)
+            queries += own
+        }
+        return queries
+    }
+
+    /// - Parameter answers: the answers to `leaseQueries`.
+    private mutating func takeLeases(_ answers: [ResultSet]) throws(PostgresError) {
+        for (place, span) in readings.enumerated() {
+            let leased = try claimed[place].leased(with: Array(answers[span]))
+            written.unreadable += leased.unreadable
+            written.leases.append(
+                CutLease(route: leasedRoutes[place].route, lane: leasedRoutes[place].lane, parcels: leased.parcels))
+        }
+    }
+}
+
+extension ReadyRoute {
+    fileprivate static let columnCount = 7
+
+    /// Reads a row of `MessageWriterSQL.parcels`, or the last columns of a parcel that `ParcelSQL.cut` wrote.
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        let (route, service) = (RouteID(try row.int64()), try row.stored() as TopicService)
+        self.init(
+            route: route, service: service, app: AppID(try row.int64()), provider: try row.stored(),
+            environment: try row.stored(), topic: try row.text(), hasUrgent: try row.bool())
+    }
+}
