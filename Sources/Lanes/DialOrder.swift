@@ -9,7 +9,7 @@ package enum DialOrder {
     ///
     /// Within a family each connection starts at another address, so that a lane's connections spread over the
     /// provider's servers.
-    /// Source: RFC 8305, section 4; apns.md section 12.4.
+    /// Source: RFC 8305, section 4; docs/promises.md, "Connections".
     package static func arrange(_ addresses: [SocketAddress], start: Int) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
         var preferred = rotate(addresses.filter { $0.family == first.family }, start)[...]

@@ -144,7 +144,7 @@ package enum MemberStatus: Equatable, Sendable {
     case excluded(AudienceChange)
 }
 
-/// Why a registration no longer meets the conditions of a message's audience (DESIGN, rule 2).
+/// Why a registration no longer meets the conditions of a message's audience (rule 2).
 package enum AudienceChange: Equatable, Sendable {
     /// The message is for named users, and the device belongs to none of them now.
     case user

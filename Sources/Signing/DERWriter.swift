@@ -1,5 +1,5 @@
 /// The tags of DER that keys, their encryption and Apple's extensions use.
-/// Source: X.690; apns.md section 3.2.
+/// Source: X.690; docs/promises.md, "The topic list".
 package enum DERTag {
     package static let integer: UInt8 = 0x02
     package static let octetString: UInt8 = 0x04

@@ -36,7 +36,8 @@ package struct ES256PublicKey: Sendable {
         guard key.isP256() else { throw .keyOfOtherKind }
     }
 
-    /// Accepts a raw signature (64 bytes) or one in DER, as Apple seems to (apns.md, section 4.1).
+    /// Accepts a raw signature (64 bytes) or one in DER, as Apple seems to.
+    /// Source: docs/promises.md, "Signatures of provider tokens".
     package func verifies(_ message: [UInt8], signature: [UInt8]) -> Bool {
         verifies(message, rawSignature: signature) || key.verifies(message, signature)
     }

@@ -1,7 +1,7 @@
 import Signing
 
 /// The extensions that Apple adds to provider certificates, for an authority that imitates Apple's.
-/// Source: apns.md section 3.1.
+/// Source: docs/promises.md, "Apple's certificates".
 package struct AppleExtensions: Equatable, Sendable {
     package enum OID {
         package static let development = "1.2.840.113635.100.6.3.1"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    /// Version N-1 and version N on one database, in the schema of N (design rule 15).
+    /// Version N-1 and version N on one database, in the schema of N (rule 15).
     @Suite(
         "A gateway of the previous release beside one of this release",
         .enabled(if: Program.previousExecutable != nil, Comment(rawValue: Program.whyNoPrevious)))

@@ -129,7 +129,7 @@ struct AppleCertificateTests {
         #expect(certificate.extensionValue(oid: "1.2.3.4") == nil)
     }
 
-    /// The example of apns.md, section 3.2.
+    /// The example of docs/promises.md, "The topic list".
     @Test("encodes the topic list as Apple does")
     func vector() throws {
         let hex =

@@ -1,5 +1,5 @@
-/// APNs' own limits, and ours towards it. Limits of connections are in Lanes. Source: "Sending notification requests",
-/// unless another is named.
+/// APNs' own limits, and ours towards it. Limits of connections are in Lanes. Source: "Sending notification requests to
+/// APNs", unless another is named.
 package enum APNsLimits {
     package static let payloadBytesMax = 4_096
     /// The size of a VoIP or broadcast push's body.

@@ -1,6 +1,6 @@
 import Model
 
-/// APNs' rules for one push type. Source: reference page "Sending notification requests"; field knowledge where marked.
+/// APNs' rules for one push type. Source: "Sending notification requests to APNs".
 package struct APNsPushTypeRow: Equatable, Sendable {
     package let type: PushType
     /// The suffix added to the app's bundle id to make `apns-topic`.

@@ -4,8 +4,7 @@ import Model
 import Postgres
 import QueueRules
 
-/// Checks the members of parcels that are being leased against the conditions of their messages' audiences (DESIGN,
-/// rule 2).
+/// Checks the members of parcels that are being leased against the conditions of their messages' audiences (rule 2).
 ///
 /// A parcel's members are frozen when the audience is cut. A push may leave much later: its message was paused, its
 /// device was in quiet hours, its provider was down. Meanwhile the device may have got another owner, who must not see
