@@ -46,6 +46,8 @@ CREATE TABLE messages (
     reads_locale     boolean     NOT NULL DEFAULT false,
     -- The message names tokens that no registration holds (inline_targets).
     has_inline       boolean     NOT NULL DEFAULT false,
+    -- Its members have values of their own (own_values). False again once these are removed.
+    has_own_values   boolean     NOT NULL DEFAULT false,
     is_dry_run       boolean     NOT NULL DEFAULT false,
     -- The cause: 0 a sender, 1 a change of a watched node, 3 the end of subscriptions. Lists and backlogs count senders'
     -- messages alone.
@@ -94,6 +96,9 @@ CREATE INDEX messages_by_state ON messages (app_id, state, accepted_at DESC, id 
 -- Before a message is accepted, the app's unfinished messages of the same urgency are counted (decision 0042).
 CREATE INDEX messages_unfinished ON messages (app_id, priority)
     WHERE state < 6 AND origin = 0; -- 6 finished, 7 cancelled; 0 a sender
+-- Messages that are over, and whose members' own values are still to be removed.
+CREATE INDEX messages_with_own_values ON messages (expires_at, id)
+    WHERE has_own_values AND state >= 6; -- 6 finished, 7 cancelled
 
 -- The app is locked until the transaction ends.
 CREATE FUNCTION messages_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -139,6 +144,32 @@ CREATE TABLE inline_targets (
     token      bytea  NOT NULL CHECK (octet_length(token) BETWEEN 1 AND 4096)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
 CREATE INDEX inline_targets_of_message ON inline_targets (message_id);
+
+-- Values of members' own: each fills a placeholder of the message for one member (decision 0076). A row has the values
+-- of some members, by rising id, whatever parcels these are in: first_member to last_member, and no member of another
+-- row of the message lies in between. A row never gets another member. An erased member's value becomes empty.
+--
+-- members: as in parcels. value_bytes: for each member two bytes with the length of its value, highest first, and the
+-- value. The transaction that writes the message writes them. A trigger deletes them with it (0003), and a sweep as soon
+-- as it is over.
+CREATE TABLE own_values (
+    message_id   uuid   NOT NULL,
+    first_member bigint NOT NULL,
+    last_member  bigint NOT NULL CHECK (last_member >= first_member),
+    app_id       bigint NOT NULL,
+    members      bytea  NOT NULL,
+    value_bytes  bytea  NOT NULL,
+    PRIMARY KEY (message_id, first_member)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on, vacuum_truncate = off,
+    toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 20000,
+    toast.autovacuum_vacuum_cost_delay = 0, toast.vacuum_truncate = off);
+-- Ciphertexts do not shrink, and members are delta-coded.
+ALTER TABLE own_values ALTER COLUMN members SET STORAGE EXTERNAL;
+ALTER TABLE own_values ALTER COLUMN value_bytes SET STORAGE EXTERNAL;
+-- An erasure looks for the rows that may have a member.
+CREATE INDEX own_values_of_app ON own_values (app_id, message_id, first_member, last_member);
 
 -- Queues, here and in 0003: rows live for seconds, and their present number says nothing about their former number.
 -- Their vacuum is counted in rows, runs at full pace and always cleans indexes, because a search for the next row

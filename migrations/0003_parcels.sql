@@ -125,6 +125,12 @@ BEGIN
     IF cardinality(ids) > 0 THEN
         DELETE FROM parcels WHERE message_id = ANY (ids);
         DELETE FROM message_providers WHERE message_id = ANY (ids);
+        -- The order leaves no other index than the primary key's.
+        DELETE FROM own_values WHERE ctid = ANY (ARRAY(
+            SELECT chunk.ctid FROM unnest(ids) AS gone (id)
+            CROSS JOIN LATERAL (
+                SELECT ctid FROM own_values WHERE message_id = gone.id ORDER BY message_id, first_member FOR UPDATE
+            ) AS chunk));
     END IF;
     RETURN NULL;
 END $$;

@@ -114,6 +114,7 @@ struct PreviewDevice {
         case .attribute(let path):
             value = value?.object?["attributes"]
             for name in path.names { value = value?.object?[name] }
+        case .own: return nil
         }
         switch value {
         case .string(let text): return Array(text.utf8)

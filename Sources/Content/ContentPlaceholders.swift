@@ -10,6 +10,8 @@ struct ContentPlaceholders {
     private var numbers: [TemplatePlaceholder: Int] = [:]  // lookup only
     /// The device fields that the placeholders need, each once.
     private(set) var fields: [DeviceField] = []
+    /// The fault of the content if a sender wrote it: its first placeholder for an own value.
+    private(set) var ownFault: ContentFault?
     /// The number of placeholders in all texts, repetitions included.
     private var count = 0
 
@@ -92,6 +94,7 @@ struct ContentPlaceholders {
         guard TemplateText.isOne(text) else { return text }
         let template: TemplateText
         do throws(TemplateFault) { template = try TemplateText(parsing: text) } catch { throw .template(place, error) }
+        if let fault = template.ownFault, ownFault == nil { ownFault = .template(place, fault) }
         if use == .id, !template.isNeverBlank {
             throw .template(place, TemplateFault(position: 1, reason: .needsDefault))
         }

@@ -8,11 +8,13 @@ package struct MessagePlaceholders: Sendable {
     package let placeholders: [(field: Int, fallback: [UInt8], use: PlaceholderUse)]
     /// The fields that are read of each device, in this order.
     package let fields: [DeviceField]
+    /// The fault of the message if a sender wrote it: it has a placeholder for members' own values. nil: it has none.
+    package let ownFault: ContentFault?
 
-    package init() { (placeholders, fields) = ([], []) }
+    package init() { (placeholders, fields, ownFault) = ([], [], nil) }
 
     private init(_ found: ContentPlaceholders) {
-        fields = found.fields
+        (fields, ownFault) = (found.fields, found.ownFault)
         placeholders = found.placeholders.map { placeholder in
             let fallback = Array(placeholder.fallback.utf8)
             return (

@@ -8,6 +8,8 @@ struct TemplateReader {
     private var parts: [TemplateText.Part] = []
     private var literal: [UInt8] = []
     private var placeholderCount = 0
+    /// The fault of a sender's text: the first place that names the field of own values.
+    private(set) var ownFault: TemplateFault?
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -70,6 +72,10 @@ struct TemplateReader {
         let name = takeName()
         guard !name.isEmpty else { throw unexpected(.field, opening) }
         if let field = DeviceField.texts.first(where: { $0.name == name }) { return .text(field) }
+        if name == DeviceField.ownName {
+            ownFault = ownFault ?? fault(.unknownField(name), at: start)
+            return .own
+        }
         guard name == "attributes" else { throw fault(.unknownField(name), at: start) }
         var names: [String] = []
         repeat {

@@ -16,10 +16,13 @@ package struct TemplateText: Equatable, Sendable {
 
     /// In order; literals are never empty, and never adjacent.
     package let parts: [Part]
+    /// The fault of the text if a sender wrote it: only the gateway's own messages have own values. nil: it names none.
+    let ownFault: TemplateFault?
 
     package init(parsing text: String) throws(TemplateFault) {
         var reader = TemplateReader(Array(text.utf8))
         parts = try reader.read()
+        ownFault = reader.ownFault
     }
 
     /// True if the text must be parsed.
@@ -62,7 +65,13 @@ package enum DeviceField: Hashable, Sendable {
     case text(TextField)
     /// A text, a number, true or false. Any other value has no form as a text, and counts as missing.
     case attribute(AttributePath)
+    /// The value that the message carries for this member alone. It is no field of the device.
+    case own
 
+    /// The name of `own` in templates. It is none of `names`: a sender's message that has it is refused.
+    static let ownName = "carillon_own"
+    /// The placeholder for a member's own value, in the gateway's own messages.
+    package static let ownPlaceholder = "{{\(ownName)}}"
     /// The names that senders write.
     package static let names = texts.map(\.name) + ["attributes.…"]
     /// The topic is left out: it is the provider's name for the app itself.

@@ -14,6 +14,7 @@ struct TemplateTextTests {
         ("Noon", [.literal("Noon")]),
         ("a { b } }} { {", [.literal("a { b } }} { {")]),
         ("{{user}}", [.placeholder(TemplatePlaceholder(.text(.profile(.user))))]),
+        ("{{carillon_own|default:'x'}}", [.placeholder(TemplatePlaceholder(.own, fallback: "x"))]),
         ("Hi {{attributes.first_name}}!", [.literal("Hi "), attribute("first_name"), .literal("!")]),
         ("{{ attributes.name|default:'you' }}", [attribute("name", fallback: "you")]),
         ("{{\tattributes.name\n| default : \"it's\"}}", [attribute("name", fallback: "it's")]),
@@ -83,6 +84,7 @@ struct TemplateTextTests {
             case .placeholder(let placeholder):
                 switch placeholder.field {
                 case .text(let field): "{{\(field.name) | default: \(quoted(placeholder.fallback))}}"
+                case .own: "{{carillon_own | default: \(quoted(placeholder.fallback))}}"
                 case .attribute(let path):
                     "{{attributes\(path.names.map { "[\(quoted($0))]" }.joined())|default:\(quoted(placeholder.fallback))}}"
                 }

@@ -62,7 +62,7 @@ struct ConformanceRun {
             TRUNCATE apps, registrations, registration_pulse, registration_tags, messages, message_contents,
             message_providers, parcels, push_history, user_days, project_senders, nodes, watches, watch_changes,
             due_watches, subscriptions, subscription_progress, idle_subscribers, unproven_subscribers,
-            former_users
+            former_users, own_values
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []

@@ -47,6 +47,7 @@ struct DeletedAppTests {
         INSERT INTO message_paces (message_id, provider, ended, settled_at, seen_at, seen) SELECT id, 1, 1, now(), now(), 1
             FROM messages;
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, '\\x01' FROM messages;
+        INSERT INTO own_values SELECT id, 1, 9, app_id, '\\x8101', '\\x0000' FROM messages;
         INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
                 first_member, last_member, member_count, members)
             SELECT message_id, id, 1, 1, route_id, 1, 'accepted', 1, now(), 1, 1, 1, '\\x0001' FROM parcels
@@ -56,7 +57,7 @@ struct DeletedAppTests {
         "registrations", "registration_pulse", "registration_tags", "routes", "messages", "message_contents", "plans",
         "parcels", "feedback", "feedback_swept", "credentials", "lane_blocks", "suspicions", "route_minutes",
         "idempotency_keys",
-        "message_providers", "message_paces", "inline_targets", "push_history", "apps",
+        "message_providers", "message_paces", "inline_targets", "own_values", "push_history", "apps",
     ]
 
     /// The id of a message from the day of `dawn`, which retention leaves alone.

@@ -28,6 +28,8 @@ struct QueryPlanTests {
         SELECT gen_random_uuid(), 1, 1, 2, 1, '{}', 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, sha256('x')
         FROM messages, generate_series(1, 30);
+        INSERT INTO own_values SELECT id, 10 * n, 10 * n + 9, 1, '\\x8101', '\\x0000'
+        FROM messages, generate_series(1, 30) AS n ON CONFLICT DO NOTHING;
         INSERT INTO plans (message_id, app_id, format, priority) SELECT id, 1, 9, 2 FROM messages ON CONFLICT DO NOTHING;
         INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
             pending)
@@ -65,6 +67,7 @@ struct QueryPlanTests {
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents", "plans", "parcels", "suspicions",
         "feedback", "idempotency_keys", "registration_tags", "push_history_other", "inline_targets",
+        "own_values",
         "route_minutes", "user_days", "message_provider_reasons", "message_paces",
     ]
 
@@ -101,6 +104,14 @@ struct QueryPlanTests {
         var brief = Retention()
         brief.feedbackDays = 1
         while try await world.stores.sweeper.sweep(brief, now: Clocks.wallNow() + .seconds(2 * 86_400)) > 0 {}
+        try await carryOwnValues(world, to: ids[0])
+    }
+
+    /// Writes a message with values of its members' own, and reads them as for a lease.
+    private func carryOwnValues(_ world: StoreWorld, to id: RegistrationID) async throws {
+        let receiver = ValuedReceiver(id, on: try await world.route(), value: [1])
+        _ = try await world.stores.messages.write(world.newMessage(50), to: [receiver], parcelMembersMax: 9, now: dawn)
+        _ = try await world.stores.parcels.values(of: [id], [.own], in: StoreWorld.message(50))
     }
 
     /// Does what operators do to devices and apps.

@@ -30,8 +30,8 @@ struct TableSettingsTests {
         "provider_tokens": .small, "master_key_proof": .small, "api_keys": .small,
         "feedback_swept": .small, "schema_migrations": .small,
         "registrations": .registry, "registration_tags": .registry, "registration_pulse": .activity,
-        "parcels": .queue, "message_rates": .queue, "plans": .queue, "stops": .queue, "schedules": .queue,
-        "suspicions": .queue, "due_watches": .queue, "watch_changes": .queue,
+        "parcels": .queue, "own_values": .queue, "message_rates": .queue, "plans": .queue, "stops": .queue,
+        "schedules": .queue, "suspicions": .queue, "due_watches": .queue, "watch_changes": .queue,
         "revocations": .queue, "ended_subscriptions": .queue, "node_removals": .queue, "subscriptions": .registry,
         "subscription_progress": .activity,
         "node_rules": .small, "user_token_keys": .small, "wake_days": .small,
@@ -115,7 +115,7 @@ struct TableSettingsTests {
             #expect(table.dead(of: 10 * million) >= 15 * million, name)
         case .queue:
             #expect(table.dead(of: 10 * million) <= 10_000, name)
-            for options in [table.options] + (table.name == "parcels" ? [table.outside] : []) {
+            for options in [table.options] + (["parcels", "own_values"].contains(table.name) ? [table.outside] : []) {
                 #expect(options["vacuum_truncate"] == "off", name)
                 #expect(options["autovacuum_vacuum_cost_delay"] == "0", name)
                 #expect(options["autovacuum_vacuum_scale_factor"] == "0", name)

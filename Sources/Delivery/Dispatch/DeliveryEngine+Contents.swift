@@ -23,7 +23,7 @@ extension DeliveryEngine {
     /// - Parameter known: messages that need not be read.
     func contents(of parcels: [LeasedParcel], known: [CachedMessage] = []) async -> [FoundContent] {
         var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
-        var asking: [(fields: [DeviceField], places: [Int])] = []
+        var asking: [(asked: AskedValues, places: [Int])] = []
         var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
         for (place, reading) in await messages(of: parcels, known).enumerated() {
             switch reading {
@@ -32,16 +32,16 @@ extension DeliveryEngine {
                 unread[unread.count - 1].parcels.append(parcels[place])
             case .success(let message):
                 found[place].message = message
-                guard let fields = message.fields else { continue }
-                if let group = asking.firstIndex(where: { $0.fields == fields }) {
+                guard let asked = message.askedValues else { continue }
+                if let group = asking.firstIndex(where: { $0.asked == asked }) {
                     asking[group].places.append(place)
                 } else {
-                    asking.append((fields, [place]))
+                    asking.append((asked, [place]))
                 }
             }
         }
         for some in unread { noteUnread(some.parcels, some.fault) }
-        for group in asking { await fill(group.places, group.fields, of: parcels, &found) }
+        for group in asking { await fill(group.places, group.asked, of: parcels, &found) }
         return found
     }
 
@@ -56,19 +56,21 @@ extension DeliveryEngine {
     }
 
     private func fill(
-        _ places: [Int], _ fields: [DeviceField], of parcels: [LeasedParcel], _ found: inout [FoundContent]
+        _ places: [Int], _ asked: AskedValues, of parcels: [LeasedParcel], _ found: inout [FoundContent]
     ) async {
+        let fields = asked.fields
         do throws(StoreFault) {
             let together = MergedMembers(places.map { parcels[$0].members.map(\.registration) })
             // The same bound as for separate reads. With less, the last parcels would be handed back each time.
-            let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count) }
-            let values = try await stores.parcels.values(of: together.all, fields, bytesMax: bytesMax)
+            let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count, fields) }
+            let values = try await stores.parcels.values(
+                of: together.all, fields, in: asked.message, bytesMax: bytesMax)
             for (place, members) in zip(places, together.places) {
                 found[place].values = values.part(members, fieldCount: fields.count)
             }
         } catch {
             if error.isLasting, places.count > 1 {
-                for place in places { await fill([place], fields, of: parcels, &found) }
+                for place in places { await fill([place], asked, of: parcels, &found) }
             } else {
                 for place in places { found[place] = FoundContent() }
                 noteUnread(places.map { parcels[$0] }, error)
@@ -88,10 +90,18 @@ extension DeliveryEngine {
     }
 }
 
+/// Values that are read of members. Parcels that ask for the same are read together.
+private struct AskedValues: Equatable {
+    let fields: [DeviceField]
+    /// The message whose members' own values are among the fields; nil: they are not.
+    let message: MessageID?
+}
+
 extension CachedMessage {
-    /// The fields of a device that the message's placeholders need; nil: none.
-    fileprivate var fields: [DeviceField]? {
+    /// The values that the message's placeholders need; nil: none.
+    fileprivate var askedValues: AskedValues? {
         guard let placeholders = compiled?.placeholders, !placeholders.isEmpty else { return nil }
-        return placeholders.fields
+        let fields = placeholders.fields
+        return AskedValues(fields: fields, message: fields.contains(.own) ? id : nil)
     }
 }

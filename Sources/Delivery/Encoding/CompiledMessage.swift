@@ -113,6 +113,7 @@ package struct CompiledMessage: Sendable {
     /// - Parameter asked: the providers that must take the message; nil: all providers.
     package func check(asked: [Provider]? = nil) throws(ContentFault) {
         if let templateFault { throw templateFault }
+        if let fault = placeholders.ownFault { throw fault }
         if let place = texts?.blankPlace { throw .blank(place) }
         var silence: ContentFault?
         var blank: ContentFault?

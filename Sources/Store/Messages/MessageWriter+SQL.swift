@@ -29,23 +29,23 @@ enum MessageWriterSQL {
             SELECT each.*, members + rejected + unregistered AS audience_count, clock.now
             FROM \(source)(SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
                 CROSS JOIN unnest(:messages, :apps, :states, :priorities, :kinds, :badge_changes, :badge_values,
-                    :lifetimes_us, :due_at, :read_locales, :have_inline, :push_types, :are_dry_runs, :summaries,
-                    :ignored_limits, :origins, :members, :rejected, :unregistered, :contents, :audiences, :names,
-                    :authors, :after)
+                    :lifetimes_us, :due_at, :read_locales, :have_inline, :have_own_values, :push_types, :are_dry_runs,
+                    :summaries, :ignored_limits, :origins, :members, :rejected, :unregistered, :contents, :audiences,
+                    :names, :authors, :after)
                 AS each (id, app_id, state, priority, kind, badge_change, badge_value, lifetime, due_at, reads_locale,
-                    has_inline, push_type, is_dry_run, summary, ignored_limits, origin, members, rejected, unregistered,
-                    content, audience, name, author, after_message)
+                    has_inline, has_own_values, push_type, is_dry_run, summary, ignored_limits, origin, members,
+                    rejected, unregistered, content, audience, name, author, after_message)
         ), written AS (
             INSERT INTO messages (id, app_id, format, state, priority, kind, badge_change, badge_value, horizon,
-                accepted_at, due_at, expires_at, finished_at, reads_locale, has_inline, push_type, is_dry_run,
-                audience_summary, ignored_limits, origin, planned_members, audience, members, rejected, unregistered,
-                name, author)
+                accepted_at, due_at, expires_at, finished_at, reads_locale, has_inline, has_own_values, push_type,
+                is_dry_run, audience_summary, ignored_limits, origin, planned_members, audience, members, rejected,
+                unregistered, name, author)
             SELECT id, app_id, :format, state, priority, kind, badge_change, badge_value,
                 CASE WHEN origin = \(MessageOrigin.sender.sql) AND NOT \(isScheduled)
                     THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END,
                 now, due_at, coalesce(due_at, now) + lifetime * interval '1 microsecond',
-                CASE WHEN state = \(MessageState.finished.sql) THEN now END, reads_locale, has_inline, push_type,
-                is_dry_run, summary, ignored_limits, origin, audience_count,
+                CASE WHEN state = \(MessageState.finished.sql) THEN now END, reads_locale, has_inline, has_own_values,
+                push_type, is_dry_run, summary, ignored_limits, origin, audience_count,
                 CASE WHEN NOT (\(isPlanned) OR \(isScheduled)) THEN audience_count END, rejected + unregistered,
                 rejected, unregistered, name, author
             FROM draft

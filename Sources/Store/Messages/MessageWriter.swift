@@ -8,11 +8,28 @@ struct MessageDraft: Sendable {
     let message: NewMessage
     /// Its members as parcels; nil: a plan finds them.
     let cut: SliceCut?
+    /// A value of each member's own, in the order of the members' ids; empty: it has none. nil: none has one.
+    let ownValues: [[UInt8]]?
     /// The message that is sent before it; nil: none.
     var after: MessageID?
 
-    init(_ message: NewMessage, cut: SliceCut?, after: MessageID? = nil) {
-        (self.message, self.cut, self.after) = (message, cut, after)
+    init(_ message: NewMessage, cut: SliceCut?, ownValues: [[UInt8]]? = nil, after: MessageID? = nil) {
+        precondition(ownValues == nil || ownValues?.count == cut?.members, "each member has its own value")
+        (self.message, self.cut, self.ownValues, self.after) = (message, cut, ownValues, after)
+    }
+
+    /// A message whose members are known.
+    /// - Parameters:
+    ///   - members: in any order, each once.
+    ///   - ownValues: one for each member, in their order, each within `OwnValueLimits.bytesMax`.
+    init(_ message: NewMessage, to members: [Member], ownValues: [[UInt8]]? = nil, parcelMembersMax: Int) {
+        let found = FoundMembers(members, through: 0, isLast: true)
+        let ordered = ownValues.map { values -> [[UInt8]] in
+            precondition(values.count == members.count, "each member has its own value")
+            return members.indices.sorted { members[$0].id < members[$1].id }.map { values[$0] }
+        }
+        let cut = SliceCut(found, ownValueBytes: ordered?.map(\.count), parcelMembersMax: parcelMembersMax)
+        self.init(message, cut: cut, ownValues: ordered)
     }
 
     var members: Int { cut?.members ?? 0 }
@@ -59,6 +76,8 @@ struct MessageWriter: Sendable {
     private let order: CutOrder?
     private let now: WallInstant?
     private let parcels: [Parcel]
+    /// The queries that write members' own values.
+    private let writeOwnValues: [Query]
     /// The app sets limits. Leases count the users of limited members before they lock badges, and so does this.
     var hasLimits = false
     /// The lanes on which new parcels are leased, by service route.
@@ -74,6 +93,7 @@ struct MessageWriter: Sendable {
     /// - Parameter once: of the request that all messages belong to. If its key is taken, nothing is written.
     init(_ drafts: [MessageDraft], order: CutOrder? = nil, once: IdempotentAnswer? = nil, now: WallInstant?) {
         (self.drafts, self.order, self.once, self.now) = (drafts, order, once, now)
+        writeOwnValues = Query.writing(ownValuesOf: drafts)
         parcels = drafts.enumerated().flatMap { place, draft in
             guard let cut = draft.cut else { return [Parcel]() }
             return cut.routes.indices.map {
@@ -106,7 +126,7 @@ struct MessageWriter: Sendable {
     func writes() -> [Query] {
         guard !drafts.isEmpty else { return [] }
         let (leased, ready) = (parcels.filter(isLeased), parcels.filter { !isLeased($0) })
-        var queries = [writeMessages]
+        var queries = [writeMessages] + writeOwnValues
         if !ready.isEmpty { queries.append(Query(MessageWriterSQL.parcels, parameters(of: ready))) }
         if !leased.isEmpty, let order {
             var parameters = parameters(of: leased)
@@ -133,6 +153,7 @@ struct MessageWriter: Sendable {
         parameters.instantArray("due_at", new.map(\.dueAt))
         parameters.boolArray("read_locales", new.map(\.readsLocale))
         parameters.boolArray("have_inline", new.map(\.audience.isInline))
+        parameters.boolArray("have_own_values", drafts.map { $0.ownValues != nil })
         parameters.int16Array("push_types", new.map(\.pushType.rawValue))
         parameters.boolArray("are_dry_runs", new.map(\.isDryRun))
         parameters.textBytesArray("summaries", new.map { AudienceText.summary(of: $0.audience) })
@@ -213,7 +234,7 @@ extension MessageWriter {
 
     /// - Parameter answers: the answers to `writes`.
     private mutating func take(_ answers: [ResultSet]) throws(PostgresError) {
-        var answers = answers.dropFirst()
+        var answers = answers.dropFirst(1 + writeOwnValues.count)
         if parcels.contains(where: { !isLeased($0) }), let ready = answers.popFirst() {
             written.ready = try ready.map(ReadyRoute.init).sorted { $0.serviceRoute < $1.serviceRoute }
         }

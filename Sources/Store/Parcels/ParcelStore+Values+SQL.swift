@@ -25,8 +25,8 @@ enum ValueSQL {
         switch field {
         case .text(.installation): return "installation"
         case .text(.profile(let field)): return field.column
-        // No template has it: `DeviceField.texts`.
-        case .text(.topic): return "NULL::text"
+        // No template has the topic: `DeviceField.texts`. Own values are no column of a registration.
+        case .text(.topic), .own: return "NULL::text"
         case .attribute(let path):
             // Only by names: a path of PostgreSQL would take "0" for a place in an array.
             var value = "attributes"

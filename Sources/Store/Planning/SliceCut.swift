@@ -21,27 +21,48 @@ struct SliceCut: Sendable {
         let sentAt: WallInstant?
     }
 
-    /// - Parameter instants: when each member's push leaves; nil: at once. Members with one instant share parcels,
-    ///   whatever their time zone.
-    init(_ found: FoundMembers, sentAt instants: [WallInstant]? = nil, parcelMembersMax: Int) {
+    /// - Parameters:
+    ///   - instants: when each member's push leaves; nil: at once. Members with one instant share parcels, whatever
+    ///     their time zone.
+    ///   - ownValueBytes: the size of each member's own value; nil: there are none.
+    init(
+        _ found: FoundMembers, sentAt instants: [WallInstant]? = nil, ownValueBytes: [Int]? = nil,
+        parcelMembersMax: Int
+    ) {
         precondition(instants == nil || instants?.count == found.ids.count)
+        precondition(ownValueBytes == nil || ownValueBytes?.count == found.ids.count)
         self.found = found
-        var groups: [Group: [Int64]] = [:]
-        for (place, id) in found.ids.enumerated() {
-            groups[Group(route: found.routes[place], sentAt: instants?[place]), default: []].append(id)
+        var groups: [Group: [Int]] = [:]
+        for index in found.ids.indices {
+            groups[Group(route: found.routes[index], sentAt: instants?[index]), default: []].append(index)
         }
         let order = groups.sorted {
             ($0.key.route, $0.key.sentAt?.microseconds ?? 0) < ($1.key.route, $1.key.sentAt?.microseconds ?? 0)
         }
-        for (group, ids) in order {
-            for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
-                let members = Array(ids[start..<min(start + parcelMembersMax, ids.count)])
+        for (group, indices) in order {
+            for part in Self.parts(of: indices, ownValueBytes, membersMax: parcelMembersMax) {
                 routes.append(group.route)
                 dueAt.append(group.sentAt)
-                memberLists.append(MemberList.encode(members))
-                counts.append(Int32(members.count))
+                memberLists.append(MemberList.encode(part.map { found.ids[$0] }))
+                counts.append(Int32(part.count))
             }
         }
+    }
+
+    /// Divides members, by their indices, into parts that are each within the limits of one parcel.
+    private static func parts(of indices: [Int], _ ownValueBytes: [Int]?, membersMax: Int) -> [ArraySlice<Int>] {
+        var parts: [ArraySlice<Int>] = []
+        var (start, bytes) = (0, 0)
+        for (place, index) in indices.enumerated() {
+            let own = ownValueBytes?[index] ?? 0
+            if place - start == membersMax || bytes + own > OwnValueLimits.bytesPerParcelMax {
+                parts.append(indices[start..<place])
+                (start, bytes) = (place, 0)
+            }
+            bytes += own
+        }
+        if start < indices.count { parts.append(indices[start...]) }
+        return parts
     }
 
     var members: Int { found.ids.count }

@@ -18,7 +18,8 @@ extension RegistryStore {
     /// Removes every registration that names the user, and those of the same installations that name no user. Their
     /// feed entries get a random name. Subscriptions that the user's token made go with them.
     ///
-    /// Counts of messages stay. Members of parcels end as `device_deleted` from the next lease on; what is leased
+    /// Values of the registrations' own leave the messages that have them, in the same transaction. Counts of messages
+    /// stay. Members of parcels end as `device_deleted` from the next lease on; what is leased
     /// already may still be sent. An erasure can't be undone, and repeating it does no harm.
     package func erase(user: String, app: AppID) async throws(StoreFault) -> ErasureReport {
         var report = ErasureReport()
@@ -66,6 +67,7 @@ extension RegistryStore {
                         (id: try row.int64(), installation: try row.text())
                     }
                     guard !found.isEmpty else { return (0, 0) }
+                    try await OwnValueErasure(app: app, members: found.map(\.id)).run(in: transaction)
                     var known: Set<[UInt8]> = []
                     let installations = found.map(\.installation).filter { known.insert(Array($0.utf8)).inserted }
                     let answers = try await transaction.runAndCommit([

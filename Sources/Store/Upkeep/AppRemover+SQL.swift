@@ -43,6 +43,14 @@ enum AppRemovalSQL {
             """)
     }
 
+    private static let ownValues = Statement(
+        "app_removal_own_values",
+        """
+        DELETE FROM own_values WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM own_values WHERE app_id BETWEEN :app AND :app
+            ORDER BY app_id, message_id, first_member LIMIT least(:limit, \(OwnValueSQL.chunksPerSweepMax))))
+        """)
+
     /// Removes a hundred messages at once, with their contents, audiences and history.
     private static let messages = removing("app_removal_messages", "origin = \(MessageOrigin.sender.sql)")
     private static let wakeUps = removing("app_removal_wake_ups", "origin > \(MessageOrigin.sender.sql)")
@@ -137,8 +145,8 @@ enum AppRemovalSQL {
 
     /// The steps before the app itself. Subscriptions go with their registrations.
     static let steps = [
-        plans, parcels, wakeUpParcels, messages, wakeUps, registrations, revocations, endedSubscriptions, dueWatches,
-        changes, watches, nodes, feedback, idempotencyKeys, credentials, routes,
+        plans, parcels, wakeUpParcels, ownValues, messages, wakeUps, registrations, revocations, endedSubscriptions,
+        dueWatches, changes, watches, nodes, feedback, idempotencyKeys, credentials, routes,
     ]
 
     /// Rows that races left behind go with it.

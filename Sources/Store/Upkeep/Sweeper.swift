@@ -58,7 +58,8 @@ package struct Sweeper: Sendable {
             let strays = try await HistoryPartitions(pool: pool).maintain(daysKept: retention.historyDays, now: now)
             let entries = try await sweepFeedback(retention.feedbackDays, now)
             let removed = try await AppRemover(pool: pool).removeSome()
-            return answers.reduce(strays + entries + removed) { $0 + $1.affectedRows }
+            let values = try await sweepOwnValues()
+            return answers.reduce(strays + entries + removed + values) { $0 + $1.affectedRows }
         }
     }
 }
@@ -77,6 +78,19 @@ extension Sweeper {
         return try await pool.retryingConflicts { () throws(PostgresError) in
             try await pool.run(Query(FeedbackSQL.sweep) { $0.rows(olderThan: kept, now) })
                 .one { row throws(PostgresError) in Int(try row.int64()) }
+        }
+    }
+
+    /// Own values go as soon as their message is over: they may be as large as all else that is kept of it.
+    private func sweepOwnValues() async throws(PostgresError) -> Int {
+        let pool = pool
+        return try await pool.retryingConflicts { () throws(PostgresError) in
+            try await pool.run(
+                [
+                    Query(PlannerSQL.throughKeys),
+                    Query(OwnValueSQL.sweep) { $0.int64("limit", OwnValueSQL.chunksPerSweepMax) },
+                    Query(OwnValueSQL.forget) { $0.int64("limit", Self.rowsMax) },
+                ], transaction: .init())[1].affectedRows
         }
     }
 

@@ -90,9 +90,10 @@ extension MessageDraft {
     private static let transactionalMax = 100
 
     /// A message of the gateway's own: a wake-up, or the notice of a revocation.
+    /// - Parameter ownValues: one for each member, in their order; nil: none has one.
     init(
         _ content: FanOutContent, _ origin: MessageOrigin, app: AppID, audience: Audience.Selection, members: [Member],
-        _ order: FanOutOrder
+        ownValues: [[UInt8]]? = nil, _ order: FanOutOrder
     ) {
         var message = NewMessage(
             id: content.id, app: app, format: order.format,
@@ -100,7 +101,6 @@ extension MessageDraft {
             lifetime: content.lifetime, content: content.content, audience: Audience(audience),
             pushType: content.pushType)
         (message.ignoredLimits, message.origin) = (.all, origin)
-        let found = FoundMembers(members, through: 0, isLast: true)
-        self.init(message, cut: SliceCut(found, parcelMembersMax: order.parcelMembersMax))
+        self.init(message, to: members, ownValues: ownValues, parcelMembersMax: order.parcelMembersMax)
     }
 }
