@@ -1,6 +1,9 @@
 import Basis
 
-/// The pace for a provider that counts requests per minute, reached gradually.
+/// The pace for a provider that counts pushes per minute, reached gradually.
+///
+/// A request counts the pushes that it carries. One that carries more than the allowance leaves if there is any, and
+/// the next waits until that debt is paid: no pace is too slow for a large request.
 ///
 /// A token bucket that holds one second's requests, so that no burst is larger. After an idle time it starts at a tenth
 /// of its rate and grows for a minute: a provider throttles traffic that jumps from zero. Source: FCM, "Throttling and

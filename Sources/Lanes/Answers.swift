@@ -2,7 +2,7 @@ import Basis
 import Model
 import ProviderInterface
 
-/// The result of one request. Each submitted request gets exactly one, whatever happens.
+/// The result of one request, for all its members. Each submitted request gets exactly one, whatever happens.
 package struct Answer: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// A whole response. `retryAfter` and `body` lie in the batch's `bytes`; both are empty for a plain 200.
@@ -13,13 +13,15 @@ package struct Answer: Sendable, Equatable {
         case unknown(TransportFault)
     }
 
+    /// The request's.
     package let tag: Int32
+    package let weight: Int32
     package let kind: Kind
     /// The connection that the answer came on, or failed to come on. nil: the lane itself handed the request back.
     package let origin: AnswerOrigin?
 
-    @inlinable package init(tag: Int32, kind: Kind, origin: AnswerOrigin? = nil) {
-        (self.tag, self.kind, self.origin) = (tag, kind, origin)
+    @inlinable package init(tag: Int32, weight: Int32 = 1, kind: Kind, origin: AnswerOrigin? = nil) {
+        (self.tag, self.weight, self.kind, self.origin) = (tag, weight, kind, origin)
     }
 }
 
@@ -27,13 +29,18 @@ package struct Answer: Sendable, Equatable {
 package struct AnswerBatch: Sendable {
     package let ticket: BatchTicket
     package let answers: [Answer]
+    /// The submitted batch's, to which the answers' tags refer.
+    package let members: [Int32]
     package let bytes: [UInt8]
     /// None of the batch's requests waits for a stream any more; set only if the batch reports it. It may come without
     /// answers.
     package let isSent: Bool
 
-    package init(ticket: BatchTicket, answers: [Answer], bytes: [UInt8], isSent: Bool = false) {
-        (self.ticket, self.answers, self.bytes, self.isSent) = (ticket, answers, bytes, isSent)
+    package init(
+        ticket: BatchTicket, answers: [Answer], members: [Int32], bytes: [UInt8], isSent: Bool = false
+    ) {
+        (self.ticket, self.answers, self.members) = (ticket, answers, members)
+        (self.bytes, self.isSent) = (bytes, isSent)
     }
 }
 

@@ -115,7 +115,7 @@ extension LaneConnection {
 
     private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
         // A throttled request does not count against the pace.
-        if answer.status == 429 { core.pace?.giveBack(1) }
+        if answer.status == 429 { core.pace?.giveBack(Int(core.queue.request(of: flight).weight)) }
         if answer.body.isEmpty && answer.retryAfter.isEmpty {
             core.queue.respond(flight, from: id, status: answer.status)
         } else {

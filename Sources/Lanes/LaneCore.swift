@@ -198,13 +198,17 @@ extension LaneCore {
         guard queue.waiting > 0 else { return }
         let authorization = settings.authorization?.current
         if settings.authorization != nil && authorization == nil { return }
-        var budget = min(LaneCore.requestsPerTickMax, pace?.allowance(now) ?? .max)
-        while budget > 0, let run = queue.front, let connection = roomiest() {
-            let sent = send(run, on: connection, atMost: min(budget, LaneQueue.quantum), authorization)
-            budget -= sent
-            pace?.took(sent)
-            if sent > 0 {
-                queue.rotate(after: run, sent: sent)
+        var budget = LaneCore.requestsPerTickMax
+        // The pace counts members. The last request may exceed it, and the next one waits for that much longer.
+        var allowance = pace?.allowance(now) ?? .max
+        while budget > 0, allowance > 0, let run = queue.front, let connection = roomiest() {
+            let sent = send(
+                run, on: connection, atMost: min(budget, LaneQueue.quantum), weighing: allowance, authorization)
+            budget -= sent.requests
+            allowance -= sent.weight
+            pace?.took(sent.weight)
+            if sent.requests > 0 {
+                queue.rotate(after: run, sent: sent.requests)
                 touch(connection)
             }
         }
@@ -226,9 +230,11 @@ extension LaneCore {
     }
 
     /// Sends one batch's quantum. Work that can be done once per quantum is not done per request.
+    /// - Parameter allowance: no request leaves after those that weigh this much together.
     private func send(
-        _ run: Int32, on connection: LaneConnection, atMost count: Int, _ authorization: Authorization?
-    ) -> Int {
+        _ run: Int32, on connection: LaneConnection, atMost count: Int, weighing allowance: Int,
+        _ authorization: Authorization?
+    ) -> (requests: Int, weight: Int) {
         let (batch, serial) = queue.batch(run)
         // A local variable of its own, so that writing a request's fields copies nothing.
         var headers = RequestHeaders()
@@ -236,19 +242,20 @@ extension LaneCore {
         defer { swap(&headers, &self.headers) }
         headers.prepare(batch, serial: serial, authorization: authorization)
         let room = min(count, connection.room)
-        var sent = 0
-        while sent < room, let flight = queue.take(run) {
+        var (sent, weight) = (0, 0)
+        while sent < room, weight < allowance, let flight = queue.take(run) {
             headers.write(batch.requests[Int(flight.request)], of: batch)
             guard connection.open(flight, headers, of: batch, authorization?.generation) else {
                 queue.giveBack(flight)
                 break
             }
             sent += 1
+            weight += Int(batch.requests[Int(flight.request)].weight)
         }
         queue.noteSent(run)
         connection.noteStreams()
         connection.retireIfSpent()
-        return sent
+        return (sent, weight)
     }
 
     private func flushTouched() {

@@ -113,6 +113,11 @@ extension LaneQueue {
         (runs[Int(place)].batch, runs[Int(place)].serial)
     }
 
+    /// - Parameter flight: a request that is not answered yet.
+    package func request(of flight: Flight) -> PushBatch.Request {
+        runs[Int(flight.run)].batch.requests[Int(flight.request)]
+    }
+
     /// Returns the batch's next request; nil: none of it waits.
     package mutating func take(_ place: Int32) -> Flight? {
         if let flight = pop(place) { return flight }
@@ -200,9 +205,9 @@ extension LaneQueue {
         runs[place].unanswered -= 1
         unanswered -= 1
         noteChanged(flight.run)
-        let tag = runs[place].batch.requests[Int(flight.request)].tag
+        let request = self.request(of: flight)
         let origin = connection.map { AnswerOrigin(connection: $0, authorization: flight.authorization) }
-        runs[place].answers.append(Answer(tag: tag, kind: kind, origin: origin))
+        runs[place].answers.append(Answer(tag: request.tag, weight: request.weight, kind: kind, origin: origin))
     }
 
     /// Answers with a common response, which has no bytes to keep.
@@ -233,8 +238,8 @@ extension LaneQueue {
         for place in changes.map({ Int($0) }) {
             guard let sink = runs[place].sink else { continue }
             let batch = AnswerBatch(
-                ticket: runs[place].ticket, answers: runs[place].answers, bytes: runs[place].bytes,
-                isSent: runs[place].isSent)
+                ticket: runs[place].ticket, answers: runs[place].answers, members: runs[place].batch.members,
+                bytes: runs[place].bytes, isSent: runs[place].isSent)
             deliveries.append((sink, batch))
             runs[place].answers = []
             runs[place].bytes = []

@@ -3,7 +3,8 @@ import LaneRules
 import Reactor
 import Synchronization
 
-/// The requests per minute that one project may send, shared by all its lanes, whatever their threads.
+/// The pushes per minute that one project may send, shared by all its lanes, whatever their threads. A request counts
+/// its weight.
 ///
 /// A lane asks once per round of requests, never per request. Once a second its question makes this process tell the
 /// others that it sends; no lane waits for that answer.
@@ -19,7 +20,7 @@ package final class ProviderPace: Sendable {
         self.heartbeat = heartbeat
     }
 
-    /// The number of requests that may leave now, of all lanes together.
+    /// The number of pushes that may leave now, of all lanes together.
     package func room(_ now: MonotonicInstant) -> Int { shared.withLock { $0.room(now) } }
 
     /// Returns a lane's part of the pace, for as long as the lane lives.

@@ -36,8 +36,10 @@ struct AnswerReadingTests {
                 origin: Self.here)
         }
         return AnswerReading(
-            AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), of: APNsProvider(), pushType: pushType,
-            laneIsProven: laneIsProven, wereTried: wereTried, now: WallInstant(secondsSince1970: 1_800_000_000), &names)
+            AnswerBatch(
+                ticket: BatchTicket(1), answers: list, members: list.indices.map(Int32.init), bytes: bytes),
+            of: APNsProvider(), pushType: pushType, laneIsProven: laneIsProven, wereTried: wereTried,
+            now: WallInstant(secondsSince1970: 1_800_000_000), &names)
     }
 
     @Test("count as accepted by position, without consequences")

@@ -139,7 +139,7 @@ struct BlankPushTests {
         let world = TemplateWorld(message, values, locales: locales)
         let pushes = try await world.pushes(to: target)
         #expect(pushes.tooLarge.isEmpty)
-        let all = (pushes.batch.requests.map(\.tag) + pushes.nothingToShow).sorted()
+        let all = (pushes.batch.members + pushes.nothingToShow).sorted()
         #expect(all == values.indices.map(Int32.init), "each push has one end")
         return pushes.nothingToShow
     }

@@ -39,8 +39,10 @@ struct FCMAnswerReadingTests {
         let answers = besideAccepted ? [answer, neighbour] : [answer]
         var names = ReasonNames()
         return AnswerReading(
-            AnswerBatch(ticket: BatchTicket(1), answers: answers, bytes: bytes), of: FCMProvider(), pushType: .alert,
-            laneIsProven: laneIsProven, wereTried: false, now: WallInstant(secondsSince1970: 1_800_000_000), &names)
+            AnswerBatch(
+                ticket: BatchTicket(1), answers: answers, members: answers.indices.map(Int32.init), bytes: bytes),
+            of: FCMProvider(), pushType: .alert, laneIsProven: laneIsProven, wereTried: false,
+            now: WallInstant(secondsSince1970: 1_800_000_000), &names)
     }
 
     private static func error(_ status: String, code: String? = nil) -> String {

@@ -66,7 +66,9 @@ struct TemplateWorld {
     func bodies(to target: PushTarget) async throws -> [[UInt8]?] {
         let pushes = try await pushes(to: target)
         var bodies = [[UInt8]?](repeating: nil, count: parcel.members.count)
-        for request in pushes.batch.requests { bodies[Int(request.tag)] = pushes.batch.body(of: request) }
+        for request in pushes.batch.requests {
+            bodies[Int(pushes.batch.members[Int(request.tag)])] = pushes.batch.body(of: request)
+        }
         let unsent = (pushes.tooLarge + pushes.nothingToShow).sorted().map(Int.init)
         #expect(unsent == bodies.indices.filter { bodies[$0] == nil })
         return bodies

@@ -3,7 +3,7 @@ import Lanes
 import Model
 import ProviderInterface
 
-/// One delivery of answers, sorted: the plain 200s by position, the others as outcomes.
+/// One delivery of answers, sorted: the accepted pushes by position, the others as outcomes.
 package struct AnswerReading {
     package private(set) var accepted: [Int32] = []
     package private(set) var others: [PositionedOutcome] = []
@@ -35,16 +35,15 @@ package struct AnswerReading {
             switch answer.kind {
             // The common answer. FCM's body names the message; we don't need that name.
             case .response(200, _, let body):
-                accepted.append(answer.tag)
+                for place in answer.places { accepted.append(batch.members[place]) }
                 if !body.isEmpty { acceptedBodies.append(body) }
             case .response(let status, let retryAfter, let body):
                 responses.append(
                     ProviderResponse(
-                        tag: answer.tag, status: status, retryAfter: retryAfter, body: body, origin: answer.origin))
-            case .unsent(let fault):
-                others.append(PositionedOutcome(position: answer.tag, outcome: .unsent(fault)))
-            case .unknown(let fault):
-                others.append(PositionedOutcome(position: answer.tag, outcome: .unknown(fault)))
+                        members: batch.members[answer.places], status: status, retryAfter: retryAfter, body: body,
+                        origin: answer.origin))
+            case .unsent(let fault): end(batch.members[answer.places], .unsent(fault))
+            case .unknown(let fault): end(batch.members[answer.places], .unknown(fault))
             }
         }
         if !acceptedBodies.isEmpty { oddity = provider.oddity(ofAccepted: acceptedBodies, bytes: batch.bytes) }
@@ -57,9 +56,20 @@ package struct AnswerReading {
         (refusedCount, complaint) = (classified.refusedCount, classified.complaint)
         for entry in classified.entries {
             let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.response.status)
-            others.append(PositionedOutcome(position: entry.response.tag, outcome: outcome, quote: entry.quote))
+            end(entry.response.members, outcome, quote: entry.quote)
         }
     }
+
+    private mutating func end(_ members: ArraySlice<Int32>, _ outcome: Outcome, quote: String = "") {
+        for position in members {
+            others.append(PositionedOutcome(position: position, outcome: outcome, quote: quote))
+        }
+    }
+}
+
+extension Answer {
+    /// The places of its request's members among those of the batch.
+    fileprivate var places: Range<Int> { Int(tag)..<Int(tag) + Int(weight) }
 }
 
 /// Reasons for refusals that the provider does not document. Each becomes a row per message, so their number is bounded

@@ -52,7 +52,7 @@ extension DeliveryEngine {
         let batch = pushes.batch
         guard !batch.requests.isEmpty else { return }
         let isValidated = PushProviders.offered(target.provider)?.offersValidation ?? false
-        if message.isDryRun, !isValidated { return rehearse(name, batch.requests.map(\.tag)) }
+        if message.isDryRun, !isValidated { return rehearse(name, batch.members) }
         send(batch, name, parcel.exit)
     }
 
@@ -84,7 +84,7 @@ extension DeliveryEngine {
     /// found it.
     private func send(_ batch: PushBatch, _ name: LeaseName, _ exit: LaneTarget) {
         guard let out = outstandingParcels[name] else { return }
-        guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
+        guard !out.isWithdrawn else { return handBack(name, batch.members) }
         outstandingParcels[name]?.provider = exit.target.provider
         lanes.submit(batch, name, on: exit.lane)
         steps?.reached(.batchSubmitted)
@@ -125,7 +125,7 @@ extension DeliveryEngine {
             out.sawAnswer = true
             steps?.reached(.firstAnswer)
         }
-        out.answersOutstanding -= delivery.batch.answers.count
+        out.answersOutstanding -= delivery.batch.answers.reduce(0) { $0 + Int($1.weight) }
         outstandingParcels[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
         guard let provider = out.provider.flatMap({ PushProviders.offered($0) }), let message = out.message.compiled

@@ -34,13 +34,26 @@ package struct ParcelEncoder: Sendable {
             now: now)
         let (shown, blank) = parted(positions, pushes)
         var batch = push.beginBatch(of: pushes, count: shown.count)
-        var remaining = shown[...]
+        var remaining = ordered(shown, pushes)[...]
         while !remaining.isEmpty {
-            push.append(remaining.prefix(Self.pushesBetweenYields), of: pushes, to: &batch)
-            remaining = remaining.dropFirst(Self.pushesBetweenYields)
+            push.append(remaining.prefix(sliceCount), of: pushes, to: &batch)
+            remaining = remaining.dropFirst(sliceCount)
             if !remaining.isEmpty { await Task.yield() }
         }
         return batch.pushes(of: parcel, nothingToShow: blank, noStreamAfter: noStreamAfter)
+    }
+
+    /// The pushes that are encoded at once: whole requests, and `pushesBetweenYields` or a few more.
+    private var sliceCount: Int {
+        let membersMax = push.requestMembersMax
+        return (Self.pushesBetweenYields + membersMax - 1) / membersMax * membersMax
+    }
+
+    /// Puts pushes that may share a request side by side: those of one variant, in their order.
+    private func ordered(_ positions: [Int32], _ pushes: ParcelPushes) -> [Int32] {
+        guard push.requestMembersMax > 1 else { return positions }
+        let keyed = positions.map { (pushes.variant(for: parcel.members[Int($0)]), $0) }
+        return keyed.sorted { $0 < $1 }.map(\.1)
     }
 
     /// Parts the positions whose devices see nothing of the notification from the others.

@@ -138,8 +138,8 @@ package actor LanePool {
         let sink = ParcelSink(name: name, inbox: inbox)
         guard let lane = opened(key)?.lane else {
             // The lane was closed meanwhile, and nothing was sent.
-            let answers = batch.requests.map { Answer(tag: $0.tag, kind: .unsent(.withdrawn)) }
-            sink.deliver(AnswerBatch(ticket: name.ticket, answers: answers, bytes: []))
+            let answers = batch.requests.map { Answer(tag: $0.tag, weight: $0.weight, kind: .unsent(.withdrawn)) }
+            sink.deliver(AnswerBatch(ticket: name.ticket, answers: answers, members: batch.members, bytes: []))
             return
         }
         lane.submit(batch, ticket: name.ticket, sink: sink)

@@ -16,8 +16,8 @@ package struct AnswerOrigin: Sendable, Equatable {
 
 /// A whole response of the provider that is no plain 200.
 package struct ProviderResponse: Sendable {
-    /// The request's number: the member's position in its parcel.
-    package let tag: Int32
+    /// The positions of the request's members in their parcel.
+    package let members: ArraySlice<Int32>
     package let status: UInt16
     /// The value of the header `retry-after`; empty: there was none.
     package let retryAfter: ByteRange
@@ -25,8 +25,11 @@ package struct ProviderResponse: Sendable {
     /// nil: the lane itself handed the request back.
     package let origin: AnswerOrigin?
 
-    package init(tag: Int32, status: UInt16, retryAfter: ByteRange, body: ByteRange, origin: AnswerOrigin?) {
-        (self.tag, self.status, self.retryAfter, self.body, self.origin) = (tag, status, retryAfter, body, origin)
+    package init(
+        members: ArraySlice<Int32>, status: UInt16, retryAfter: ByteRange, body: ByteRange, origin: AnswerOrigin?
+    ) {
+        (self.members, self.status, self.retryAfter) = (members, status, retryAfter)
+        (self.body, self.origin) = (body, origin)
     }
 }
 

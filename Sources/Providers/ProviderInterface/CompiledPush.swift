@@ -10,15 +10,24 @@ package protocol CompiledPush: Sendable {
     var tokenKind: TokenKind { get }
     /// Whether a push may be sent again after its answer was lost (P4).
     var mayRepeat: Bool { get }
+    /// The most members whose pushes one request carries.
+    var requestMembersMax: Int { get }
 
     /// Begins a batch: everything that its pushes share.
     /// - Parameter count: the number of pushes that will follow.
     func beginBatch(of pushes: ParcelPushes, count: Int) -> PushBatchBuilder
     /// Encodes the pushes at some positions of the parcel. Allocates nothing per push.
+    ///
+    /// Where a request may carry several members, the positions come sorted by variant. Each call but the last has a
+    /// multiple of `requestMembersMax`. All members of a request have the same variant.
     func append(_ positions: ArraySlice<Int32>, of pushes: ParcelPushes, to batch: inout PushBatchBuilder)
 
     /// Returns one device's push, for people to look at.
     func preview(_ device: PreviewedDevice) -> PushPreview
+}
+
+extension CompiledPush {
+    package var requestMembersMax: Int { 1 }
 }
 
 /// A leased parcel and everything beside the compiled message that its pushes are made of.
@@ -73,6 +82,7 @@ package struct PushBatchBuilder: Sendable {
     private let sharedFields: [PushBatch.SharedField]
     private let frames: [PushBatch.BodyFrame]
     private var requests: [PushBatch.Request] = []
+    private var members: [Int32] = []
     private var tooLarge: [Int32] = []
 
     /// - Parameters:
@@ -85,17 +95,34 @@ package struct PushBatchBuilder: Sendable {
         (self.idHeader, self.sharedFields, self.frames, self.fillers) = (idHeader, sharedFields, frames, fillers)
         self.sharedPath = ByteRange(start: 0, count: sharedPath.count)
         requests.reserveCapacity(count)
+        members.reserveCapacity(count)
         bytes.reserveCapacity(sharedPath.count + count * Self.bytesPerPushUsually)
         bytes += sharedPath
     }
 
     package func hasFiller(_ variant: Int) -> Bool { !fillers.isEmpty && fillers[variant] != nil }
 
-    /// Adds a push whose own body is at the end of `bytes`.
+    /// Adds a request for one push, whose own body is at the end of `bytes`.
     package mutating func add(_ position: Int32, path: ByteRange, id: ByteRange, variant: Int, bodyStart: Int) {
+        members.append(position)
+        addRequest(weight: 1, path, id, variant, bodyStart)
+    }
+
+    /// Adds a request for the pushes at these positions, at least one. Their body is at the end of `bytes`.
+    package mutating func add(
+        _ positions: ArraySlice<Int32>, path: ByteRange, id: ByteRange, variant: Int, bodyStart: Int
+    ) {
+        precondition(!positions.isEmpty, "a request has a member")
+        members += positions
+        addRequest(weight: positions.count, path, id, variant, bodyStart)
+    }
+
+    private mutating func addRequest(
+        weight: Int, _ path: ByteRange, _ id: ByteRange, _ variant: Int, _ bodyStart: Int
+    ) {
         requests.append(
             PushBatch.Request(
-                tag: position, path: path, id: id, frame: Int32(variant),
+                tag: Int32(members.count - weight), weight: Int32(weight), path: path, id: id, frame: Int32(variant),
                 body: ByteRange(start: bodyStart, count: bytes.count - bodyStart)))
     }
 
@@ -112,7 +139,7 @@ package struct PushBatchBuilder: Sendable {
         EncodedPushes(
             batch: PushBatch(
                 idHeader: idHeader, sharedFields: sharedFields, bytes: bytes, frames: frames, requests: requests,
-                noStreamAfter: noStreamAfter, isUrgent: parcel.urgency == .transactional,
+                members: members, noStreamAfter: noStreamAfter, isUrgent: parcel.urgency == .transactional,
                 reportsWhenSent: parcel.ratePerSecond != nil),
             tooLarge: tooLarge, nothingToShow: nothingToShow)
     }

@@ -2,6 +2,9 @@ import Basis
 
 /// Requests that leave together on one lane: one parcel's pushes, or a part of them.
 ///
+/// A request carries the pushes to 1 to n members of the parcel: one at APNs and FCM, more where a provider takes several
+/// tokens in one request.
+///
 /// Flat on purpose: shared header fields and frames once, then one byte array with each request's path, id and own body
 /// part, and their ranges. Immutable; any thread.
 package struct PushBatch: Sendable {
@@ -33,8 +36,10 @@ package struct PushBatch: Sendable {
     }
 
     package struct Request: Sendable {
-        /// The number that comes back with the answer.
+        /// The place of its first member in the batch's `members`. It comes back with the answer.
         package let tag: Int32
+        /// The number of its members, at least 1: what it weighs in its provider's pace.
+        package let weight: Int32
         package let path: ByteRange
         /// The value of the provider's id header (`apns-id`); empty: it has none.
         package let id: ByteRange
@@ -43,8 +48,11 @@ package struct PushBatch: Sendable {
         /// The bytes between the frame's prefix and suffix, or the pieces for its pattern.
         package let body: ByteRange
 
-        @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange) {
-            (self.tag, self.path, self.id, self.frame, self.body) = (tag, path, id, frame, body)
+        @inlinable package init(
+            tag: Int32, weight: Int32 = 1, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange
+        ) {
+            (self.tag, self.weight, self.path, self.id) = (tag, weight, path, id)
+            (self.frame, self.body) = (frame, body)
         }
     }
 
@@ -54,6 +62,8 @@ package struct PushBatch: Sendable {
     /// At least one.
     package let frames: [BodyFrame]
     package let requests: [Request]
+    /// The positions in the parcel of all members, request by request.
+    package let members: [Int32]
     /// No stream is opened later than this: requests without one are answered `.withdrawn`.
     package let noStreamAfter: MonotonicInstant
     /// Its requests leave before those of the lane's other batches.
@@ -63,12 +73,13 @@ package struct PushBatch: Sendable {
 
     package init(
         idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], frames: [BodyFrame] = [BodyFrame()],
-        requests: [Request], noStreamAfter: MonotonicInstant, isUrgent: Bool = false, reportsWhenSent: Bool = false
+        requests: [Request], members: [Int32] = [], noStreamAfter: MonotonicInstant, isUrgent: Bool = false,
+        reportsWhenSent: Bool = false
     ) {
         precondition(requests.allSatisfy { frames.indices.contains(Int($0.frame)) })
         (self.idHeader, self.sharedFields, self.bytes) = (idHeader, sharedFields, bytes)
-        (self.frames, self.requests, self.noStreamAfter) = (frames, requests, noStreamAfter)
-        (self.isUrgent, self.reportsWhenSent) = (isUrgent, reportsWhenSent)
+        (self.frames, self.requests, self.members) = (frames, requests, members)
+        (self.noStreamAfter, self.isUrgent, self.reportsWhenSent) = (noStreamAfter, isUrgent, reportsWhenSent)
     }
 }
 
