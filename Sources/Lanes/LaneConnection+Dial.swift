@@ -77,7 +77,8 @@ extension LaneSettings {
         var session = HTTP2ClientSettings()
         session.streamLimitAtStart = streamsAtStart
         session.streamsMax = LaneSettings.streamsMax
-        session.responseBodyBytesMax = answerBodyBytesMax
+        session.responseBodyBytesMax = answerRules.bodyBytesMax
+        session.keepsHeadersOfSuccess = answerRules.successIsInBody
         return session
     }
 

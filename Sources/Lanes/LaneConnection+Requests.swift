@@ -102,8 +102,8 @@ extension LaneConnection {
 
     private func note(_ answer: HTTP2Answer, of session: HTTP2ClientSession) {
         guard let flight = streams.close(Int(answer.tag)) else { return }
-        // After status 200 only the end of the stream is missing: the provider has accepted the push.
-        switch answer.status == 200 ? .complete : answer.conclusion {
+        // After the status of a plain success only the end of the stream is missing: the provider has accepted the push.
+        switch core.settings.answerRules.isPlainSuccess(answer.status) ? .complete : answer.conclusion {
         case .complete: respond(answer, flight, session)
         case .refused where !isLeaving: core.queue.refuse(flight, from: id)
         case .refused, .unsent, .lost(wasSent: false): core.queue.giveBack(flight)
@@ -114,9 +114,14 @@ extension LaneConnection {
     }
 
     private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
-        // A throttled request does not count against the pace.
-        if answer.status == 429 { core.pace?.giveBack(Int(core.queue.request(of: flight).weight)) }
-        if answer.body.isEmpty && answer.retryAfter.isEmpty {
+        let isSuccess = answer.status == 200
+        if !isSuccess, let pace = core.pace, core.settings.answerRules.uncountedStatuses.contains(answer.status) {
+            pace.giveBack(Int(core.queue.request(of: flight).weight))
+        }
+        if isSuccess, core.settings.answerRules.successIsInBody, answer.bodyBytes > Int(answer.body.count) {
+            // The part that was kept says too little.
+            core.queue.answer(flight, .unknown(.protocolViolation), from: id)
+        } else if answer.body.isEmpty && answer.retryAfter.isEmpty {
             core.queue.respond(flight, from: id, status: answer.status)
         } else {
             session.withBytes(answer.retryAfter) { retryAfter in

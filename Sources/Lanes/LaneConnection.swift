@@ -176,9 +176,9 @@ extension LaneConnection {
         {
             isAnyLate = true
             // The provider has accepted the push, and only the end of the stream is missing.
-            let isAccepted = session?.status(of: late.streamID) == 200
+            let isAccepted = session.map { core.settings.answerRules.isPlainSuccess($0.status(of: late.streamID)) }
             let kind = giveUp(late.streamID)
-            if isAccepted {
+            if isAccepted ?? false {
                 core.queue.respond(late.flight, from: id, status: 200)
                 // The status came long ago: it proves the connection, but not the peer's present health.
                 noteProof()

@@ -1,6 +1,7 @@
 import Basis
 import LaneRules
 import Model
+import ProviderInterface
 import Reactor
 import TLS
 
@@ -19,8 +20,8 @@ package struct LaneSettings: Sendable {
     /// The pace of a provider that counts requests (FCM), shared by all lanes of a project; nil: as fast as streams
     /// allow.
     package var pace: ProviderPace?
-    /// The bytes kept of an answer's body: a documented error of APNs has some 60 bytes, one of FCM's a few kilobytes.
-    package var answerBodyBytesMax = 4_096
+    /// The provider's.
+    package var answerRules = AnswerRules()
     /// A connection with fewer stream ids left is replaced before it has none. HTTP/2 gives it a billion. The value
     /// must exceed what a connection opens in one tick.
     package var streamIDsKept = 10_000

@@ -30,6 +30,18 @@ struct RequestPaceTests {
         #expect(full.reduce(0, +) >= 5_900)
     }
 
+    @Test("pays for a request that carries more pushes than are allowed before the next one leaves")
+    func debt() {
+        var pace = RequestPace(perMinute: 6_000)
+        #expect(pace.allowance(start) == 10)
+        pace.took(60)
+        #expect(pace.allowance(start) < 0)
+        let next = pace.nextAt(start)
+        // Fifty pushes of debt and the next push itself, at the ramp's start: ten a second, and hardly more.
+        #expect(next > start + .seconds(4) && next < start + .seconds(6))
+        #expect(pace.allowance(next) >= 1)
+    }
+
     @Test("grows from a tenth of its rate to all of it in a minute")
     func ramp() {
         var pace = RequestPace(perMinute: 60_000)

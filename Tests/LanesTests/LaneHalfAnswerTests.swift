@@ -1,4 +1,5 @@
 import Lanes
+import ProviderInterface
 import Testing
 
 @Suite("A lane whose answer breaks off", .timeLimit(.minutes(5)))
@@ -8,11 +9,13 @@ struct LaneHalfAnswerTests {
     /// `:status` 200 and 500 in HPACK's static table, each as an indexed field. Source: RFC 7541, appendix A.
     private static let (ok, internalError): (UInt8, UInt8) = (0x88, 0x8e)
 
-    private func answer(breakingOffAfter status: UInt8) async throws -> [Answer.Kind] {
+    private func answer(
+        breakingOffAfter status: UInt8, rules: AnswerRules = AnswerRules()
+    ) async throws -> [Answer.Kind] {
         var script = PeerScript()
         script.onRequest = { _ in [.raw(Self.head + [status]), .afterPing([.cut])] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer)
+        let bench = try Bench(peer) { $0.answerRules = rules }
         bench.submit(0..<1)
         let answers = await bench.sink.answers(1)
         await bench.finish()
@@ -23,6 +26,29 @@ struct LaneHalfAnswerTests {
     @Test("counts the push as accepted after a status of 200, so that it is not shown twice")
     func success() async throws {
         #expect(try await answer(breakingOffAfter: Self.ok).count(of: .accepted) == 1)
+    }
+
+    @Test("reports the push as unknown after a 200 whose body has to say that it was accepted")
+    func successInBody() async throws {
+        let rules = AnswerRules(successIsInBody: true)
+        #expect(try await answer(breakingOffAfter: Self.ok, rules: rules) == [.unknown(.connectionLost)])
+    }
+
+    @Test("reports the push as unknown if a success is in a body that is longer than what is read")
+    func tooLong() async throws {
+        var script = PeerScript()
+        script.onRequest = { _ in [.respond(status: 200, body: [UInt8](repeating: 0x20, count: 65))] }
+        let peer = try await Peer(script)
+        for (bytesMax, kind) in [(64, .unknown(.protocolViolation)), (65, nil)] as [(Int, Answer.Kind?)] {
+            let bench = try Bench(peer) {
+                $0.answerRules = AnswerRules(successIsInBody: true, bodyBytesMax: bytesMax)
+            }
+            bench.submit(0..<1)
+            let answers = await bench.sink.answers(1)
+            await bench.finish()
+            #expect(kind.map { answers == [$0] } ?? (answers.first?.status == 200))
+        }
+        peer.stop()
     }
 
     @Test("counts the push as accepted if a 200 answer never ends, and as unknown after a 500")

@@ -17,24 +17,26 @@ package struct AnswerReading {
     package private(set) var refusedCount = 0
     /// The provider's complaint about the message itself; nil: it named nothing.
     package private(set) var complaint: MessageComplaint?
-    /// The fault in the body of a plain 200; nil: all are as documented.
+    /// The fault in the body of a plain success; nil: all are as documented.
     package private(set) var oddity: String?
 
     /// - Parameters:
     ///   - laneIsProven: a push was accepted a short time ago. One that this batch accepts proves the lane, too.
     ///   - wereTried: an earlier attempt at these pushes was answered.
+    ///   - tokens: the tokens of the parcel's members.
     ///   - names: the undocumented reasons seen so far.
     package init(
         _ batch: AnswerBatch, of provider: any PushProvider, pushType: PushType, laneIsProven: Bool, wereTried: Bool,
-        now: WallInstant, _ names: inout ReasonNames
+        tokens: MemberTokens = MemberTokens(), now: WallInstant, _ names: inout ReasonNames
     ) {
         accepted.reserveCapacity(batch.answers.count)
         var responses: [ProviderResponse] = []
         var acceptedBodies: [ByteRange] = []
+        let rules = provider.answerRules
         for answer in batch.answers {
             switch answer.kind {
             // The common answer. FCM's body names the message; we don't need that name.
-            case .response(200, _, let body):
+            case .response(let status, _, let body) where rules.isPlainSuccess(status):
                 for place in answer.places { accepted.append(batch.members[place]) }
                 if !body.isEmpty { acceptedBodies.append(body) }
             case .response(let status, let retryAfter, let body):
@@ -51,12 +53,17 @@ package struct AnswerReading {
         let classified = provider.classify(
             responses, bytes: batch.bytes,
             AnswerContext(
-                pushType: pushType, laneIsProven: laneIsProven || !accepted.isEmpty, wereTried: wereTried, now: now))
+                pushType: pushType, laneIsProven: laneIsProven || !accepted.isEmpty, wereTried: wereTried,
+                tokens: tokens, now: now))
         (consequences, quotes, throttling) = (classified.consequences, classified.quotes, classified.throttling)
         (refusedCount, complaint) = (classified.refusedCount, classified.complaint)
         for entry in classified.entries {
-            let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.response.status)
-            end(entry.response.members, outcome, quote: entry.quote)
+            guard entry.outcome != .accepted else {
+                accepted += entry.members
+                continue
+            }
+            let outcome = entry.isDocumented ? entry.outcome : names.bounded(entry.outcome, entry.status)
+            end(entry.members, outcome, quote: entry.quote)
         }
     }
 

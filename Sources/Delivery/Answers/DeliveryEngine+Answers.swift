@@ -133,7 +133,8 @@ extension DeliveryEngine {
         let reading = AnswerReading(
             delivery.batch, of: provider, pushType: message.pushType,
             laneIsProven: dispatcher.isProven(out.lane, now: Clocks.monotonicNow()),
-            wereTried: out.parcel.attempt > 0, now: Clocks.wallNow(), &reasonNames)
+            wereTried: out.parcel.attempt > 0, tokens: MemberTokens(of: out.parcel), now: Clocks.wallNow(),
+            &reasonNames)
         noteProof(out.lane, accepted: reading.accepted.count, refused: reading.refusedCount)
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
         if let oddity = reading.oddity { report(oddity, out) }

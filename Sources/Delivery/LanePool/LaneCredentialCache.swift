@@ -5,6 +5,7 @@ import Lanes
 import Logging
 import Model
 import ProviderInterface
+import Providers
 import QueueRules
 import Reactor
 import Store
@@ -257,7 +258,7 @@ package actor LaneCredentialCache: LaneCredentials {
         var settings = try laneSettings(endpoint, needs.authorization)
         settings.authorization = authorization
         if !needs.firstRequestIsProof { settings.streamsAtStart = Self.streamsBeforeSettings }
-        if let bytesMax = needs.answerBodyBytesMax { settings.answerBodyBytesMax = bytesMax }
+        if let provider = PushProviders.offered(record.provider) { settings.answerRules = provider.answerRules }
         if let project = needs.project, let perMinute = endpoint.requestsPerMinute {
             settings.pace = paces.pace(of: project, perMinute: perMinute) { project in
                 opened.values.contains { $0.project == project }

@@ -3,6 +3,8 @@ import Model
 import ProviderInterface
 
 extension APNsProvider {
+    package var answerRules: AnswerRules { AnswerRules() }
+
     package func classify(
         _ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext
     ) -> ClassifiedAnswers {

@@ -3,6 +3,11 @@ import Model
 import ProviderInterface
 
 extension FCMProvider {
+    /// Source: FCM, "Throttling and quotas": 429 answers don't count in a project's quota.
+    package var answerRules: AnswerRules {
+        AnswerRules(uncountedStatuses: [429], bodyBytesMax: FCMResponse.bodyBytesMax)
+    }
+
     package func classify(
         _ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext
     ) -> ClassifiedAnswers {

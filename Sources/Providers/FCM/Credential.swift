@@ -80,7 +80,7 @@ struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
     func lane(topics: [String]) -> LaneNeeds {
         LaneNeeds(
             .accessToken(self), reach: .address(PushTarget(.fcm, FCMRequest.path(of: file.project))),
-            answerBodyBytesMax: FCMResponse.bodyBytesMax, project: file.project.name)
+            project: file.project.name)
     }
 
     var provider: String { FCMProvider().title }

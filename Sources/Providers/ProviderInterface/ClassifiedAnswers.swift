@@ -14,7 +14,7 @@ package struct AnswerOrigin: Sendable, Equatable {
     }
 }
 
-/// A whole response of the provider that is no plain 200.
+/// A whole response of the provider that is no plain success, to a request of one or several members.
 package struct ProviderResponse: Sendable {
     /// The positions of the request's members in their parcel.
     package let members: ArraySlice<Int32>
@@ -36,15 +36,17 @@ package struct ProviderResponse: Sendable {
 /// The circumstances in which responses are classified.
 package struct AnswerContext: Sendable {
     package let pushType: PushType
-    /// The provider accepted a push with the lane's credential: in this delivery, or a short time ago. Then an answer
-    /// that refuses the credential is about its push, and does not block the lane.
+    /// The provider accepted a push with the lane's credential: as a plain success in this delivery, or a short time ago.
+    /// Then an answer that refuses the credential is about its push, and does not block the lane.
     package let laneIsProven: Bool
     /// An earlier attempt at these pushes was answered, too.
     package let wereTried: Bool
+    package let tokens: MemberTokens
     package let now: WallInstant
 
-    package init(pushType: PushType, laneIsProven: Bool, wereTried: Bool, now: WallInstant) {
-        (self.pushType, self.laneIsProven, self.wereTried, self.now) = (pushType, laneIsProven, wereTried, now)
+    package init(pushType: PushType, laneIsProven: Bool, wereTried: Bool, tokens: MemberTokens, now: WallInstant) {
+        (self.pushType, self.laneIsProven, self.wereTried) = (pushType, laneIsProven, wereTried)
+        (self.tokens, self.now) = (tokens, now)
     }
 }
 
@@ -77,9 +79,19 @@ package struct AnswerQuote: Equatable, Sendable {
     package init(status: UInt16, reason: String) { (self.status, self.reason) = (status, reason) }
 }
 
+/// A verdict of a response about some of its members alone.
+package struct AnswerPart: Sendable {
+    package let members: [Int32]
+    package let verdict: ProviderVerdict
+
+    package init(_ members: [Int32], _ verdict: ProviderVerdict) { (self.members, self.verdict) = (members, verdict) }
+}
+
 package struct ClassifiedAnswers: Sendable {
     package struct Entry: Sendable {
-        package let response: ProviderResponse
+        /// The positions in the parcel of members that share the outcome.
+        package let members: ArraySlice<Int32>
+        package let status: UInt16
         package let outcome: Outcome
         /// Whether the provider documents the reason. Other reasons are bounded in number before they are stored.
         package let isDocumented: Bool
@@ -104,16 +116,39 @@ package struct ClassifiedAnswers: Sendable {
     /// Keeps the first one: all pushes of a message are wrong in the same way.
     package mutating func note(_ complaint: MessageComplaint) { self.complaint = self.complaint ?? complaint }
 
+    /// Adds a response that says the same of all its members.
     package mutating func add(
         _ response: ProviderResponse, _ outcome: Outcome, of verdict: ProviderVerdict
     ) {
+        add(response.members, response.status, outcome, of: verdict)
+    }
+
+    /// Adds a response that says something of some members alone, and the rest of all others. A member that two parts
+    /// name belongs to the first.
+    package mutating func add(_ response: ProviderResponse, _ parts: [AnswerPart], others rest: ProviderVerdict) {
+        var left = response.members
+        for part in parts {
+            let named = Set(part.members)  // lookup only
+            let members = left.filter { named.contains($0) }
+            left.removeAll { named.contains($0) }
+            add(members[...], response.status, part.verdict.outcome, of: part.verdict)
+        }
+        add(left, response.status, rest.outcome, of: rest)
+    }
+
+    private mutating func add(
+        _ members: ArraySlice<Int32>, _ status: UInt16, _ outcome: Outcome, of verdict: ProviderVerdict
+    ) {
+        guard !members.isEmpty else { return }
         switch outcome {
         case .deferred(_, .laneThrottled), .deferred(_, .providerUnavailable):
-            throttling = throttling ?? AnswerQuote(status: response.status, reason: verdict.reason)
+            throttling = throttling ?? AnswerQuote(status: status, reason: verdict.reason)
         case .accepted, .rejected, .deferred, .unsent, .unknown, .withheld: break
         }
         let quote = verdict.isDocumented ? verdict.reason : ""
-        entries.append(Entry(response: response, outcome: outcome, isDocumented: verdict.isDocumented, quote: quote))
+        entries.append(
+            Entry(
+                members: members, status: status, outcome: outcome, isDocumented: verdict.isDocumented, quote: quote))
     }
 
     package mutating func add(_ consequence: LaneConsequence, quoting quote: AnswerQuote) {

@@ -100,16 +100,14 @@ package struct LaneNeeds: Sendable {
     package let reach: CredentialReach
     /// The first request of a connection has to prove the token good before the peer allows more streams.
     package let firstRequestIsProof: Bool
-    /// The longest body of an answer that is read; nil: the lane's usual limit.
-    package let answerBodyBytesMax: Int?
     /// The project whose quota its pushes count in; nil: there is none.
     package let project: String?
 
     package init(
         _ authorization: Authorization, reach: CredentialReach, firstRequestIsProof: Bool = false,
-        answerBodyBytesMax: Int? = nil, project: String? = nil
+        project: String? = nil
     ) {
-        (self.authorization, self.reach, self.firstRequestIsProof) = (authorization, reach, firstRequestIsProof)
-        (self.answerBodyBytesMax, self.project) = (answerBodyBytesMax, project)
+        (self.authorization, self.reach) = (authorization, reach)
+        (self.firstRequestIsProof, self.project) = (firstRequestIsProof, project)
     }
 }

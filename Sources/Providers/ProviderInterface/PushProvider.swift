@@ -62,12 +62,17 @@ package protocol PushProvider: Sendable {
     /// Makes the message of a wake-up: strings for the app, and nothing that people see but an alert that is asked for.
     func wakeUp(_ members: [DataMember], _ presentation: WakeUpPresentation) -> MessageContent
 
-    /// Translates one delivery's responses, apart from plain 200s: the outcome of each push, and the consequences for
-    /// the lane.
+    /// The facts about its answers that its lane and the engine need before it classifies them.
+    var answerRules: AnswerRules { get }
+
+    /// Translates one delivery's responses, apart from plain successes: the outcome of each push, and the consequences
+    /// for the lane.
+    ///
+    /// A success that can't be read in its body is `.unknown`. Each member of each response gets one outcome.
     /// - Parameter bytes: the bytes that the responses' ranges refer to.
     func classify(_ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext) -> ClassifiedAnswers
 
-    /// Says what is wrong with the bodies of plain 200s, without quoting them; nil: they are as documented. The pushes
+    /// Says what is wrong with the bodies of plain successes, without quoting them; nil: they are as documented. The pushes
     /// are accepted all the same. A body that is missing may have been cut off, and is not given.
     /// - Parameter bytes: the bytes that the ranges refer to.
     func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String?
