@@ -220,7 +220,7 @@ extension LaneHealth {
         }
     }
 
-    private static let throttled = "it answers most pushes with 429 or 503"
+    private static let throttled = "most of its answers ask for fewer pushes"
 
     /// Nothing is worth remembering while the lane is not used.
     package func isCalm(_ now: MonotonicInstant) -> Bool {

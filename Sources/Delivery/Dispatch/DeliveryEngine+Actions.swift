@@ -135,7 +135,7 @@ extension DeliveryEngine {
         var read: [ReadParcel] = []
         for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
             if let lane = request.lane { track(parcel, request.serviceRoute, lane, found) }
-            read.append(ReadParcel(parcel, found.reading))
+            read.append(ReadParcel(parcel, found.reading(by: request.exit?.target.provider)))
         }
         take(.leased(read, asked: request, again: leased.again))
     }

@@ -10,7 +10,7 @@ struct FoundContent: Sendable {
     /// The values for the message's placeholders; nil: it has none.
     var values: MemberValues?
 
-    var reading: MessageReading { message?.reading ?? .unread }
+    func reading(by provider: Provider?) -> MessageReading { message?.reading(by: provider) ?? .unread }
 }
 
 // Reading what leased parcels' pushes are made of. Where possible, a fault affects one parcel only, and the others

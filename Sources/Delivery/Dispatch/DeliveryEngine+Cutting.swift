@@ -104,7 +104,7 @@ extension DeliveryEngine {
             var read: [ReadParcel] = []
             for (parcel, found) in zip(lease.parcels, await contents(of: lease.parcels, known: known)) {
                 track(parcel, lease.route.serviceRoute, lease.lane, found)
-                read.append(ReadParcel(parcel, found.reading))
+                read.append(ReadParcel(parcel, found.reading(by: lease.route.provider)))
             }
             cuts.append(CutParcels(serviceRoute: lease.route.serviceRoute, startedAt: startedAt, parcels: read))
         }

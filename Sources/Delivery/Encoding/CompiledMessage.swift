@@ -3,8 +3,9 @@ import Model
 import ProviderInterface
 import Providers
 import QueueRules
+import Synchronization
 
-/// A message in the form of every provider that can carry it: compiled once, shared by all its parcels.
+/// A message in the form of every provider that can carry it: compiled once for each, shared by all its parcels.
 package struct CompiledMessage: Sendable {
     /// The message's form for one provider, or the reason why it has none.
     private enum Form: Sendable {
@@ -12,8 +13,26 @@ package struct CompiledMessage: Sendable {
         case fault(ProviderFault)
     }
 
+    /// Forms that nobody asked for at first, each compiled when it is needed.
+    private final class LateForms: Sendable {
+        private let known = Mutex<[(provider: Provider, form: Form)]>([])
+
+        /// Two callers at once may both compile the form; the first is kept.
+        func form(for provider: Provider, _ compile: () -> Form) -> Form {
+            if let form = known.withLock({ $0.first { $0.provider == provider }?.form }) { return form }
+            let fresh = compile()
+            return known.withLock { known in
+                if let form = known.first(where: { $0.provider == provider })?.form { return form }
+                known.append((provider, fresh))
+                return fresh
+            }
+        }
+    }
+
+    private let providers: [any PushProvider]
     /// The forms that were compiled, in the order of the providers.
     private let forms: [(provider: Provider, form: Form)]
+    private let lateForms = LateForms()
     /// The providers for which an earlier record of the same list stands in.
     private let checkedBefore: [Provider]
     let id: MessageID
@@ -43,11 +62,12 @@ package struct CompiledMessage: Sendable {
     ///   - asked: the providers to compile it for; nil: all. The others follow if one of their devices is reached.
     ///   - record: an earlier record of the same list, compiled. Records differ only in what one provider reads, so
     ///     the check of the others' forms need not be repeated. Their own forms follow when they are sent.
+    ///   - providers: those that this version delivers to.
     package init(
         _ content: MessageContent, message: MessageID, for asked: [Provider]? = nil,
-        besides record: CompiledMessage? = nil
+        besides record: CompiledMessage? = nil, by providers: [any PushProvider] = PushProviders.offered
     ) {
-        id = message
+        (id, self.providers) = (message, providers)
         pushType = content.options.pushType
         locales = LocaleTable(content.localizations.map(\.locale))
         isDryRun = content.options.isDryRun
@@ -55,7 +75,7 @@ package struct CompiledMessage: Sendable {
         let marked: MessageContent
         do throws(ContentFault) {
             (marked, placeholders) = try MessagePlaceholders.read(content) { place in
-                PushProviders.offered.contains { $0.isHeader(place) }
+                providers.contains { $0.isHeader(place) }
             }
         } catch {
             (templateFault, placeholders, self.content) = (error, MessagePlaceholders(), content)
@@ -65,7 +85,7 @@ package struct CompiledMessage: Sendable {
         templateFault = nil
         self.content = marked
         texts = NotificationTexts(marked, placeholders)
-        textsShown = PushProviders.offered.compactMap { [placeholders] provider in
+        textsShown = providers.compactMap { [placeholders] provider in
             let shown = provider.shownTexts(of: marked)
             guard let texts = NotificationTexts(marked, placeholders, shown: shown.texts(of:)) else { return nil }
             let fault = texts.blankPlace.map {
@@ -73,7 +93,7 @@ package struct CompiledMessage: Sendable {
             }
             return (provider.id, fault, texts)
         }
-        let serving = PushProviders.offered.filter {
+        let serving = providers.filter {
             $0.serves(content.options.pushType) && asked?.contains($0.id) ?? true
         }
         checkedBefore = serving.filter { !$0.takesRecords && record?.hasPush(for: $0.id) ?? false }.map(\.id)
@@ -88,16 +108,15 @@ package struct CompiledMessage: Sendable {
         }
     }
 
-    /// Returns the message's form for a provider. It is compiled here if the provider was not asked, or if an earlier
-    /// record stood in.
+    /// Returns the message's form for a provider. It is compiled here, once, if the provider was not asked, or if an
+    /// earlier record stood in.
     ///
     /// Returns nil if the provider has no pushes of this type, or if the template is at fault.
     private func form(for id: Provider) -> Form? {
         if let known = forms.first(where: { $0.provider == id }) { return known.form }
-        guard templateFault == nil, let provider = PushProviders.offered(id), provider.serves(pushType) else {
-            return nil
-        }
-        return Self.form(content, self.id, for: provider)
+        guard templateFault == nil, let provider = providers.first(where: { $0.id == id }), provider.serves(pushType)
+        else { return nil }
+        return lateForms.form(for: id) { Self.form(content, self.id, for: provider) }
     }
 
     private func hasPush(for provider: Provider) -> Bool {
@@ -175,6 +194,10 @@ package struct CompiledMessage: Sendable {
 
     var tokenKind: TokenKind { pushes.first?.tokenKind ?? PushProviders.tokenKinds(of: pushType).first ?? .alert }
 
-    /// Whether a push may be sent again after its answer was lost (P4).
-    var reading: MessageReading { pushes.allSatisfy(\.mayRepeat) ? .repeatable : .unrepeatable }
+    /// Whether a push may be sent again after its answer was lost (P4): each provider's form says so for its own.
+    /// - Parameter provider: nil: it is not known, and the strictest form counts.
+    package func reading(by provider: Provider?) -> MessageReading {
+        let asked = provider.map { [$0] } ?? providers.map(\.id)
+        return asked.allSatisfy { push(for: $0)?.mayRepeat ?? true } ? .repeatable : .unrepeatable
+    }
 }

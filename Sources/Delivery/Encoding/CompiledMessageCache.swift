@@ -9,7 +9,7 @@ struct CachedMessage: Sendable {
     /// raises an alarm.
     let compiled: CompiledMessage?
 
-    var reading: MessageReading { compiled?.reading ?? .repeatable }
+    func reading(by provider: Provider?) -> MessageReading { compiled?.reading(by: provider) ?? .repeatable }
 }
 
 /// The compiled messages used most recently. Content is read from the database once per process and message, and not at
@@ -70,6 +70,6 @@ actor CompiledMessageCache {
 
     private static func compile(_ stored: StoredMessage) -> CachedMessage {
         let content = try? StoredContent.decode(stored.content, format: stored.format)
-        return CachedMessage(id: stored.id, compiled: content.map { CompiledMessage($0, message: stored.id) })
+        return CachedMessage(id: stored.id, compiled: content.map { CompiledMessage($0, message: stored.id, for: []) })
     }
 }
