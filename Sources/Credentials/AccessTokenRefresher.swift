@@ -73,13 +73,15 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         return status
     }
 
-    /// Discards the token of that generation, because a request with it was answered 401.
-    package func refused(_ generation: UInt64, arrived: @escaping @Sendable () async -> Void) {
+    /// Discards the token of that generation, because the provider refused a request with it.
+    package func refused(
+        _ generation: UInt64, quoting quote: AnswerQuote, arrived: @escaping @Sendable () async -> Void
+    ) {
         let refusal = presented.withLock { state -> AccessTokenCache.Refusal in
             // A late answer to a token that was replaced meanwhile says nothing new.
             guard let token = state.token, state.generation == generation else { return .known }
             let refusal = state.cache.refused(token, now: Clocks.monotonicNow())
-            if refusal != .known { (state.authorization, state.trouble) = (nil, Self.tokenRefused) }
+            if refusal != .known { (state.authorization, state.trouble) = (nil, quote.reason) }
             return refusal
         }
         switch refusal {
@@ -89,13 +91,11 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
             log.error(
                 "\(source.provider) rejects a new access token: check the account's permissions",
                 metadata: [
-                    "account": "\(source.account)", "reason": "\(Self.tokenRefused)", "status": .stringConvertible(401),
+                    "account": "\(source.account)", "reason": "\(quote.reason)",
+                    "status": .stringConvertible(quote.status),
                 ])
         }
     }
-
-    /// FCM's reason for refusing an access token.
-    private static let tokenRefused = "UNAUTHENTICATED"
 
     /// Returns true if there is a new token.
     private func fetch() async -> Bool {

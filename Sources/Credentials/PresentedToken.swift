@@ -6,20 +6,20 @@ import ProviderInterface
 ///
 /// A value without a clock. By the rising generation, an answer is matched with the token that its request carried.
 package struct PresentedToken: Sendable {
-    private var cache = ProviderTokenCache()
+    private var cache: ProviderTokenCache
     private var token: ProviderToken?
     private var generation: UInt64 = 0
     /// The first generation that carried `token`.
     private var tokenSince: UInt64 = 0
-    /// nil: there is no token that APNs would take; lanes wait.
+    /// nil: there is no token that the provider would take; lanes wait.
     package private(set) var authorization: Authorization?
     /// The last failure since a token was usable.
     private var failure: String?
 
-    package init() {}
+    package init(_ lifetime: ProviderTokenLifetime) { cache = ProviderTokenCache(lifetime) }
 
-    /// Why there is no token that APNs would take, in its words if it gave a reason; nil: there is one, or none failed
-    /// yet.
+    /// Why there is no token that the provider would take, in its words if it gave a reason; nil: there is one, or none
+    /// failed yet.
     package var trouble: String? { authorization == nil ? failure : nil }
 
     /// Returns the next step. The caller must end a requested renewal with `adopt` or `renewalFailed`.
@@ -50,18 +50,16 @@ package struct PresentedToken: Sendable {
         cache.renewalFailed(now: now)
     }
 
-    /// Records that requests of that generation were answered with `ExpiredProviderToken`. The many late answers to a
+    /// Records that requests of that generation were refused, because the token is too old. The many late answers to a
     /// token replaced meanwhile are ignored.
+    /// - Parameter reason: the provider's.
     package mutating func refusedAsExpired(
-        _ refused: UInt64, now: MonotonicInstant, wall: WallInstant
+        _ refused: UInt64, reason: String, now: MonotonicInstant, wall: WallInstant
     ) -> ProviderTokenCache.Refusal {
         guard let token, refused >= tokenSince else { return .known }
-        failure = Self.expired
+        failure = reason
         return cache.refusedAsExpired(token, now: now, wall: wall)
     }
-
-    /// APNs' word for a token that is too old.
-    private static let expired = "ExpiredProviderToken"
 
     /// Gives the same token a new generation, because connections that carried it so far are unusable.
     package mutating func presentAnew() {

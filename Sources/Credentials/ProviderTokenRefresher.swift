@@ -16,10 +16,11 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
     private let store: CredentialStore
     private let vault: Vault
     private let log: Logger
-    private let presented = Mutex(PresentedToken())
+    private let presented: Mutex<PresentedToken>
 
     init(_ source: any ProviderTokenSource, store: CredentialStore, vault: Vault, log: Logger) throws(KeyFault) {
         (self.source, self.store, self.vault, self.log) = (source, store, vault, log)
+        presented = Mutex(PresentedToken(source.lifetime))
         fingerprint = Hashes.sha256(Array("\(source.name)/".utf8) + (try source.publicPEM()))
     }
 
@@ -36,15 +37,16 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
         }
     }
 
-    /// Records that requests with the authorization of that generation were answered with `ExpiredProviderToken`.
-    package func refusedAsExpired(_ generation: UInt64) async -> ProviderTokenCache.Refusal {
+    /// Records that requests with the authorization of that generation were refused, because the token is too old.
+    /// - Parameter reason: the provider's.
+    package func refusedAsExpired(_ generation: UInt64, reason: String) async -> ProviderTokenCache.Refusal {
         let refusal = presented.withLock {
-            $0.refusedAsExpired(generation, now: Clocks.monotonicNow(), wall: Clocks.wallNow())
+            $0.refusedAsExpired(generation, reason: reason, now: Clocks.monotonicNow(), wall: Clocks.wallNow())
         }
         if refusal == .toRenew(isYoung: true) {
             log.error(
                 "\(source.provider) rejects a new provider token as expired: check this machine's clock",
-                metadata: ["key": "\(source.keyID)", "reason": "\(ProviderTokenCache.refusalReason)"])
+                metadata: ["key": "\(source.keyID)", "reason": "\(reason)"])
         }
         await freshen()
         return refusal

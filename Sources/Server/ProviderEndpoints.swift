@@ -1,6 +1,6 @@
 import Credentials
-import Delivery
 import Model
+import ProviderInterface
 import Providers
 
 // The one place that joins the providers with their settings.

@@ -293,7 +293,9 @@ struct ServedCredentialTests {
             try await world.expect(201, "POST", path, Self.body(of: pem, activate: true))
             let form = SubmittedForm(
                 .token, [("key_id", Array("ABCDE12345".utf8)), ("team_id", Array("TEAMID1234".utf8)), ("p8", pem)])
-            let lane = try APNsProvider().readCredential(form, OpenedKeys()).lane(topics: [])
+            let endpoint = ProviderEndpoint(
+                provider: .apns, environment: .production, host: "api.push.apple.com", port: 443)
+            let lane = try APNsProvider().readCredential(form, OpenedKeys()).lane(topics: [], at: endpoint)
             guard case .providerToken(let source) = lane.authorization else {
                 preconditionFailure("a key signs provider tokens")
             }

@@ -47,7 +47,7 @@ struct ProviderTokenTextTests {
 @Suite("The cache for a key's provider token")
 struct ProviderTokenCacheTests {
     private func cacheHolding(_ first: ProviderToken = token()) -> ProviderTokenCache {
-        var cache = ProviderTokenCache()
+        var cache = ProviderTokenCache(.apns)
         _ = cache.next(now: monotonic(start), wall: start)
         cache.adopt(first, now: monotonic(start))
         return cache
@@ -71,7 +71,7 @@ struct ProviderTokenCacheTests {
 
     @Test("lets one caller fetch the token while the others wait")
     func firstOne() {
-        var cache = ProviderTokenCache()
+        var cache = ProviderTokenCache(.apns)
         expect(&cache, at: start, .renew(staleBefore: start + minutes(-50)))
         expect(&cache, at: start, .wait(until: nil))
         cache.adopt(token(), now: monotonic(start))

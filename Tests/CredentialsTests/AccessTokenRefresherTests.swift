@@ -32,6 +32,9 @@ struct AccessTokenRefresherTests {
     }
 
     private static let app = AppID(1)
+    private static let endpoint = ProviderEndpoint(
+        provider: .fcm, environment: .production, host: "fcm.googleapis.com", port: 443)
+    private static let unauthenticated = AnswerQuote(status: 401, reason: "UNAUTHENTICATED")
 
     private static func service(
         _ endpoint: any TokenEndpoint, fetches: AppSlots = AppSlots(atOnceMax: AccessTokenRefresher.fetchesPerAppMax)
@@ -46,7 +49,7 @@ struct AccessTokenRefresherTests {
         log.logLevel = .critical
         let credential = try FCMProvider().readCredential(
             SubmittedForm(.serviceAccount, [("service_account", Array(file.utf8))]), OpenedKeys())
-        guard case .accessToken(let source) = credential.lane(topics: []).authorization else {
+        guard case .accessToken(let source) = credential.lane(topics: [], at: Self.endpoint).authorization else {
             preconditionFailure("a service account gets access tokens")
         }
         return AccessTokenRefresher(source, of: app, fetches: fetches, endpoint: endpoint, log: log)
@@ -124,11 +127,11 @@ struct AccessTokenRefresherTests {
         let service = try Self.service(endpoint)
         await arrival { _ = service.freshen(arrived: $0) }
         let first = try #require(service.current)
-        await arrival { service.refused(first.generation, arrived: $0) }
+        await arrival { service.refused(first.generation, quoting: Self.unauthenticated, arrived: $0) }
         let second = try #require(service.current)
         #expect(text(service) == "Bearer ya29.second")
         #expect(second.generation > first.generation)
-        service.refused(first.generation, arrived: {})
+        service.refused(first.generation, quoting: Self.unauthenticated, arrived: {})
         #expect(service.current?.generation == second.generation)
         #expect(endpoint.count == 2)
     }
@@ -139,7 +142,7 @@ struct AccessTokenRefresherTests {
         let service = try Self.service(endpoint)
         await arrival { _ = service.freshen(arrived: $0) }
         let only = try #require(service.current)
-        await arrival { service.refused(only.generation, arrived: $0) }
+        await arrival { service.refused(only.generation, quoting: Self.unauthenticated, arrived: $0) }
         #expect(service.current == nil)
         #expect(service.freshen(arrived: {}) == .refused && endpoint.count == 2)
         #expect(service.trouble == "UNAUTHENTICATED")

@@ -1,3 +1,4 @@
+import APNs
 import Basis
 import Credentials
 import ProviderInterface
@@ -27,12 +28,12 @@ struct PresentedTokenTests {
     private func refusal(
         _ presented: inout PresentedToken, of generation: UInt64, at now: WallInstant
     ) -> ProviderTokenCache.Refusal {
-        presented.refusedAsExpired(generation, now: monotonic(now), wall: now)
+        presented.refusedAsExpired(generation, reason: "ExpiredProviderToken", now: monotonic(now), wall: now)
     }
 
     /// Returns a token that was fetched at dawn.
     private func fetched() -> PresentedToken {
-        var presented = PresentedToken()
+        var presented = PresentedToken(.apns)
         _ = next(&presented)
         presented.adopt(token("first"), now: monotonic(Self.dawn))
         return presented
@@ -40,7 +41,7 @@ struct PresentedTokenTests {
 
     @Test("becomes available after its fetch, and stays the same until its renewal")
     func available() {
-        var presented = PresentedToken()
+        var presented = PresentedToken(.apns)
         let asked = next(&presented)
         #expect(asked == .renew(staleBefore: Self.dawn + .seconds(-3_000)))
         #expect(presented.authorization == nil)
@@ -95,7 +96,7 @@ struct PresentedTokenTests {
 
     @Test("says why it is missing, in the words of APNs, until there is another one")
     func trouble() {
-        var presented = PresentedToken()
+        var presented = PresentedToken(.apns)
         _ = next(&presented)
         #expect(presented.trouble == nil)
         presented.renewalFailed("no database", now: monotonic(Self.dawn))

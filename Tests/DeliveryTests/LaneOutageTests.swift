@@ -2,6 +2,7 @@ import Basis
 import Delivery
 import LaneRules
 import Model
+import ProviderInterface
 import QueueRules
 import Reactor
 import Store
@@ -167,7 +168,9 @@ private struct NoCredentials: LaneCredentials {
 
     func credential(for route: ReadyRoute) async -> CredentialStatus { .missing }
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
-    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool { false }
+    func providerTokenExpired(
+        _ credential: CredentialID, generation: UInt64, quoting quote: AnswerQuote
+    ) async -> Bool { false }
     func needsNewConnections(_ credential: CredentialID) async {}
     func slug(of app: AppID) async -> String { "garden" }
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }

@@ -122,7 +122,9 @@ private struct OneCredential: LaneCredentials {
     }
 
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
-    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool { false }
+    func providerTokenExpired(
+        _ credential: CredentialID, generation: UInt64, quoting quote: AnswerQuote
+    ) async -> Bool { false }
     func needsNewConnections(_ credential: CredentialID) async {}
     func slug(of app: AppID) async -> String { "news" }
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }

@@ -29,22 +29,6 @@ package struct LaneTemplate: Sendable {
     }
 }
 
-package struct ProviderEndpoint: Sendable {
-    package let provider: Provider
-    package let environment: PushEnvironment
-    package let host: String
-    package let port: UInt16
-    /// The quota of one project, shared by all processes; nil: the provider has none.
-    package let requestsPerMinute: Int?
-
-    package init(
-        provider: Provider, environment: PushEnvironment, host: String, port: UInt16, requestsPerMinute: Int? = nil
-    ) {
-        (self.provider, self.environment, self.host, self.port) = (provider, environment, host, port)
-        self.requestsPerMinute = requestsPerMinute
-    }
-}
-
 /// Gives the lanes the credentials that `CredentialService` holds.
 ///
 /// Answers from memory. What it knows is read again when credentials change, and every few seconds in case a
@@ -151,10 +135,12 @@ package actor LaneCredentialCache: LaneCredentials {
         forget()
     }
 
-    package func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool {
+    package func providerTokenExpired(
+        _ credential: CredentialID, generation: UInt64, quoting quote: AnswerQuote
+    ) async -> Bool {
         switch opened[credential]?.tokenSource {
-        case .providerToken(let token): return await token.refusedAsExpired(generation) == .kept
-        case .accessToken(let token): token.refused(generation, arrived: tokenArrived)
+        case .providerToken(let token): return await token.refusedAsExpired(generation, reason: quote.reason) == .kept
+        case .accessToken(let token): token.refused(generation, quoting: quote, arrived: tokenArrived)
         case .certificate, nil: break
         }
         return false
@@ -246,11 +232,11 @@ package actor LaneCredentialCache: LaneCredentials {
     private func prepare(
         _ record: CredentialRecord, _ app: String, _ credential: any ProviderCredential
     ) throws(CredentialFault) -> OpenedCredential {
-        let needs = credential.lane(topics: record.topics)
         let found = template.endpoints.first {
             $0.provider == record.provider && $0.environment == record.environment
         }
         guard let endpoint = found else { throw Self.unusable("It is for an environment that its provider lacks.") }
+        let needs = credential.lane(topics: record.topics, at: endpoint)
         var log = log
         log[metadataKey: "app"] = "\(app)"
         log[metadataKey: "credential"] = "\(record.id.value)"

@@ -39,9 +39,11 @@ package protocol LaneCredentials: Sendable {
     func credential(for route: ReadyRoute) async -> CredentialStatus
     /// Announces a refused credential to the other processes, so that none tries it again before `pause` is over.
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
-    /// Records that the provider refused that generation of the credential's provider token as too old. Returns true if
-    /// the token stays in use, because no other may be signed yet.
-    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async -> Bool
+    /// Records that the provider refused that generation of the credential's provider token as too old, or of its access
+    /// token. Returns true if the token stays in use, because no other may be signed yet.
+    func providerTokenExpired(
+        _ credential: CredentialID, generation: UInt64, quoting quote: AnswerQuote
+    ) async -> Bool
     /// Records that connections opened before now are useless to this credential.
     func needsNewConnections(_ credential: CredentialID) async
     func slug(of app: AppID) async -> String
@@ -161,15 +163,17 @@ package actor LanePool {
         switch consequence {
         case .providerTokenExpired(let generation, let connection):
             Task {
-                if await credentials.providerTokenExpired(key.credential, generation: generation) {
-                    lane?.suspectCredential(reason: ProviderTokenCache.refusalReason, receivedOn: connection)
+                if await credentials.providerTokenExpired(key.credential, generation: generation, quoting: quote) {
+                    lane?.suspectCredential(reason: quote.reason, receivedOn: connection)
                 } else {
                     lane?.replaceConnections()
                 }
             }
         case .accessTokenRefused(let generation):
             // The next access token goes over the same connections.
-            Task { _ = await credentials.providerTokenExpired(key.credential, generation: generation) }
+            Task {
+                _ = await credentials.providerTokenExpired(key.credential, generation: generation, quoting: quote)
+            }
         case .connectionEnds(let connection): lane?.retire(connection)
         case .connectionsUnfit:
             Task {

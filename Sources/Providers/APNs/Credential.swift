@@ -112,7 +112,7 @@ struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
 
     func topics(asked: [String]) -> [String] { APNsTopicList.bundleIDs(usable: asked).sorted() }
 
-    func lane(topics: [String]) -> LaneNeeds {
+    func lane(topics: [String], at endpoint: ProviderEndpoint) -> LaneNeeds {
         let bundleIDs = APNsTopicList.bundleIDs(usable: topics)
         return LaneNeeds(
             .providerToken(self), reach: .topics(.apns, only: bundleIDs.count == 1 ? bundleIDs[0] : nil),
@@ -120,6 +120,7 @@ struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
     }
 
     var provider: String { APNsProvider().title }
+    let lifetime = ProviderTokenLifetime.apns
     var keyID: String { identity.keyID }
     var name: String { "\(identity.teamID)/\(identity.keyID)" }
 
@@ -294,7 +295,7 @@ struct APNsCertificateCredential: ProviderCredential {
         }
     }
 
-    func lane(topics: [String]) -> LaneNeeds {
+    func lane(topics: [String], at endpoint: ProviderEndpoint) -> LaneNeeds {
         LaneNeeds(.certificate(identity), reach: .topics(.apns, only: unnamedBundleID(in: topics)))
     }
 }

@@ -3,6 +3,17 @@ import Encodings
 import JSON
 import ProviderInterface
 
+extension ProviderTokenLifetime {
+    /// APNs takes a token for 60 minutes after its `iat`, and after less than 20 minutes answers another one with
+    /// `TooManyProviderTokenUpdates`. It takes an issue time within an hour of its own clock, and one token for all
+    /// processes is worth more than a true time.
+    ///
+    /// Source: Apple, "Establishing a token-based connection to APNs".
+    package static let apns = ProviderTokenLifetime(
+        renewalAge: .seconds(50 * 60), ageMax: .seconds(59 * 60), renewalsApartMin: .seconds(20 * 60),
+        clockSkewMax: .seconds(59 * 60))
+}
+
 /// The text of a provider token. Signing happens elsewhere: this module has no keys.
 package enum ProviderTokenText {
     /// Returns the bytes to sign with ES256: header and claims, as base64url, joined by a point.

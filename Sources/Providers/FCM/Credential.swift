@@ -77,7 +77,8 @@ struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
         }
     }
 
-    func lane(topics: [String]) -> LaneNeeds {
+    /// The file names the address for access tokens itself.
+    func lane(topics: [String], at endpoint: ProviderEndpoint) -> LaneNeeds {
         LaneNeeds(
             .accessToken(self), reach: .address(PushTarget(.fcm, FCMRequest.path(of: file.project))),
             project: file.project.name)

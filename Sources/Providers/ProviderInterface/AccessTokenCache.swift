@@ -11,7 +11,7 @@ package struct AccessTokenCache: Equatable, Sendable {
     /// The pause after one failure; it doubles with each further one, up to the maximum.
     package static let failurePause: Duration = .seconds(1)
     package static let failurePauseMax: Duration = .seconds(300)
-    /// The pause after a refusal that only an operator can resolve at Google. A new key file makes a new cache.
+    /// The pause after a refusal that only an operator can resolve at the provider. A new credential makes a new cache.
     package static let refusalPause: Duration = .seconds(60)
     /// A token that replaced a refused one and is refused at this age or younger was not too old.
     package static let provingTime: Duration = .seconds(10)
@@ -99,7 +99,7 @@ package struct AccessTokenCache: Equatable, Sendable {
         pausedUntil = now + Self.refusalPause + Self.spread(Self.refusalPause / 4, entropy)
     }
 
-    /// Records that FCM answered 401 UNAUTHENTICATED to a request that carried this token.
+    /// Records that the provider refused a request because of this token.
     package mutating func refused(_ token: AccessToken, now: MonotonicInstant) -> Refusal {
         // A late answer to a token that was replaced meanwhile says nothing new, nor does the second one of a batch.
         guard token == current, !isRefused else { return .known }

@@ -70,7 +70,7 @@ package struct ParcelPushes: Sendable {
 
 /// A batch under construction: each push's own bytes in one flat array, everything shared once.
 package struct PushBatchBuilder: Sendable {
-    /// The bytes of a path with a token of 64 digits, an id and a badge. FCM's tokens are as long.
+    /// The bytes of a path with a token of 64 digits, an id and a badge. Longer tokens without an id take as many.
     private static let bytesPerPushUsually = 176
 
     package var bytes: [UInt8] = []

@@ -75,8 +75,10 @@ package protocol ProviderCredential: Sendable {
     func checkTarget(isAllowed: (_ host: String) -> Bool) throws(ProviderFault)
 
     /// Returns what a lane needs to send with it.
-    /// - Parameter topics: the topics of its slot.
-    func lane(topics: [String]) -> LaneNeeds
+    /// - Parameters:
+    ///   - topics: the topics of its slot.
+    ///   - endpoint: the address of the provider, as the operator set it.
+    func lane(topics: [String], at endpoint: ProviderEndpoint) -> LaneNeeds
 }
 
 extension ProviderCredential {

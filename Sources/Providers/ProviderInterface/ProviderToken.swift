@@ -14,9 +14,28 @@ package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
     package var authorization: [UInt8] { Array("bearer ".utf8) + text }
 }
 
+/// How long a provider takes a provider token, and how often it takes a new one.
+package struct ProviderTokenLifetime: Equatable, Sendable {
+    /// From this age on the next token is fetched, while this one is still used.
+    package let renewalAge: Duration
+    /// From this age on the token is not used: a little before the provider would refuse it.
+    package let ageMax: Duration
+    /// The provider takes no new token after a shorter time.
+    package let renewalsApartMin: Duration
+    /// A token from a machine whose clock is ahead of ours by up to this is used.
+    package let clockSkewMax: Duration
+
+    package init(renewalAge: Duration, ageMax: Duration, renewalsApartMin: Duration, clockSkewMax: Duration) {
+        precondition(renewalAge > .zero && renewalAge < ageMax && renewalsApartMin < ageMax)
+        (self.renewalAge, self.ageMax) = (renewalAge, ageMax)
+        (self.renewalsApartMin, self.clockSkewMax) = (renewalsApartMin, clockSkewMax)
+    }
+}
+
 /// A key that signs provider tokens. All processes share one token per key (`ProviderTokenCache`).
 package protocol ProviderTokenSource: Sendable {
     var provider: String { get }
+    var lifetime: ProviderTokenLifetime { get }
     var keyID: String { get }
     /// Names the key among all keys of the provider.
     var name: String { get }

@@ -2,26 +2,14 @@ import Basis
 
 /// Decides when a key's provider token is used, and when the next one is fetched. The caller signs and stores.
 ///
-/// The times are APNs', the only provider with such tokens. It takes a token for 60 minutes after its `iat`, and no new
-/// one within 20 minutes of the last. All processes share one token per key in the database. So "renew" means: take one
-/// from there that is young enough, else sign.
+/// The provider says how long it takes a token (`ProviderTokenLifetime`). All processes share one token per key in the
+/// database. So "renew" means: take one from there that is young enough, else sign.
 ///
-/// A token's age counts on the machine's clock, as APNs reads it. All waits count on the monotonic clock, so that none
+/// A token's age counts on the machine's clock, as the provider reads it. All waits count on the monotonic clock, so that none
 /// depends on a clock that is set.
 package struct ProviderTokenCache: Equatable, Sendable {
-    /// From this age on the next token is fetched, while this one is still used.
-    package static let renewalAge: Duration = .seconds(50 * 60)
-    /// From this age on the token is not used: a minute before APNs would refuse it.
-    package static let ageMax: Duration = .seconds(59 * 60)
-    /// After a shorter time APNs answers `TooManyProviderTokenUpdates`.
-    package static let renewalsApartMin: Duration = .seconds(20 * 60)
-    /// A token from a machine whose clock is ahead of ours by up to this is used. APNs takes an issue time within an
-    /// hour of its own clock, and one token for all processes is worth more than a true time.
-    package static let clockSkewMax: Duration = .seconds(59 * 60)
     /// The pause after a renewal that failed.
     package static let failurePause: Duration = .seconds(5)
-    /// APNs' reason for a token that it takes for too old, or too new.
-    package static let refusalReason = "ExpiredProviderToken"
 
     package enum Next: Equatable, Sendable {
         case use(ProviderToken)
@@ -39,26 +27,27 @@ package struct ProviderTokenCache: Equatable, Sendable {
         /// The token is not used any more; `next` asks for another. `isYoung`: it was not old by our clock. That clock
         /// is wrong, here or where the token was signed, and an operator should look at it.
         case toRenew(isYoung: Bool)
-        /// The token is too young to be replaced, so it stays in use until it may be. At times APNs refuses a good
-        /// token. If it goes on, a clock is wrong.
+        /// The token is too young to be replaced, so it stays in use until it may be. At times a good token is
+        /// refused. If it goes on, a clock is wrong.
         case kept
     }
 
+    private let lifetime: ProviderTokenLifetime
     private var current: ProviderToken?
     /// When the current token arrived here.
     private var adoptedAt = MonotonicInstant(nanoseconds: .min)
-    /// The latest refusal of the current token; nil: APNs did not refuse it.
+    /// The latest refusal of the current token; nil: the provider did not refuse it.
     private var refusal: Refusal?
     /// A renewal is under way; there is one at a time.
     private var isRenewing = false
     private var pausedUntil: MonotonicInstant?
 
-    package init() {}
+    package init(_ lifetime: ProviderTokenLifetime) { self.lifetime = lifetime }
 
     /// Returns the next step, before each batch. The caller must end a requested renewal with `adopt` or
     /// `renewalFailed`.
     package mutating func next(now: MonotonicInstant, wall: WallInstant) -> Next {
-        let youngSince = wall - Self.renewalAge
+        let youngSince = wall - lifetime.renewalAge
         guard let token = current else { return renewal(staleBefore: youngSince, now, elseUse: nil) }
         let age = wall - token.issuedAt
         switch refusal {
@@ -68,15 +57,15 @@ package struct ProviderTokenCache: Equatable, Sendable {
         case .kept, .known, nil: break
         }
         // A token from the far future would seem young and be handed out again: only a later one is accepted.
-        if age < .zero - Self.clockSkewMax { return renewal(staleBefore: token.issuedAt, now, elseUse: nil) }
-        if age >= Self.ageMax { return renewal(staleBefore: youngSince, now, elseUse: nil) }
-        if age < Self.renewalAge { return .use(token) }
+        if age < .zero - lifetime.clockSkewMax { return renewal(staleBefore: token.issuedAt, now, elseUse: nil) }
+        if age >= lifetime.ageMax { return renewal(staleBefore: youngSince, now, elseUse: nil) }
+        if age < lifetime.renewalAge { return .use(token) }
         return renewal(staleBefore: youngSince, now, elseUse: token)
     }
 
-    /// Whether APNs takes another token. It does not matter how far the issue time is ahead of our clock.
+    /// Whether the provider takes another token. It does not matter how far the issue time is ahead of our clock.
     private func mayBeReplaced(_ token: ProviderToken, _ now: MonotonicInstant, _ wall: WallInstant) -> Bool {
-        wall - token.issuedAt >= Self.renewalsApartMin || now - adoptedAt >= Self.renewalsApartMin
+        wall - token.issuedAt >= lifetime.renewalsApartMin || now - adoptedAt >= lifetime.renewalsApartMin
     }
 
     private mutating func renewal(
@@ -101,14 +90,14 @@ package struct ProviderTokenCache: Equatable, Sendable {
         pausedUntil = now + Self.failurePause
     }
 
-    /// Records that APNs answered `ExpiredProviderToken` to this token.
+    /// Records that the provider refused this token as too old, or too new.
     package mutating func refusedAsExpired(
         _ token: ProviderToken, now: MonotonicInstant, wall: WallInstant
     ) -> Refusal {
         // An old connection's answer to a token that was replaced meanwhile says nothing new.
         guard token == current else { return .known }
         if case .toRenew = refusal { return .known }
-        let isYoung = wall - token.issuedAt < Self.renewalAge
+        let isYoung = wall - token.issuedAt < lifetime.renewalAge
         let found: Refusal = mayBeReplaced(token, now, wall) ? .toRenew(isYoung: isYoung) : .kept
         refusal = found
         return found

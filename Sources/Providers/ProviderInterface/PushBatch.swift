@@ -2,8 +2,8 @@ import Basis
 
 /// Requests that leave together on one lane: one parcel's pushes, or a part of them.
 ///
-/// A request carries the pushes to 1 to n members of the parcel: one at APNs and FCM, more where a provider takes several
-/// tokens in one request.
+/// A request carries the pushes to 1 to n members of the parcel: more than one where the provider takes several tokens in
+/// one request.
 ///
 /// Flat on purpose: shared header fields and frames once, then one byte array with each request's path, id and own body
 /// part, and their ranges. Immutable; any thread.

@@ -2,11 +2,11 @@ import AsyncHTTPClient
 import Basis
 import Calendar
 import CommandLine
-import Delivery
 import Foundation
 import Model
 import NIOCore
 import NIOSSL
+import ProviderInterface
 import Providers
 import Reactor
 
