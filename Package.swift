@@ -302,8 +302,8 @@ let package = Package(
         testTarget(
             "ServerTests",
             [
-                "Basis", "Reactor", "TLS", "Postgres", "Model", "JSON", "QueueRules", "Simulator", "Store",
-                "Credentials", "CommandLine", "Server",
+                "Basis", "Reactor", "TLS", "Postgres", "Model", "JSON", "QueueRules", "ProviderInterface", "Providers",
+                "Simulator", "Store", "Credentials", "CommandLine", "Server",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),

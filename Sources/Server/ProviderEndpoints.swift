@@ -5,14 +5,16 @@ import Providers
 
 // The one place that joins the providers with their settings.
 extension Settings {
-    /// The address of every provider that this version delivers to, in each of its environments.
-    var providerEndpoints: [ProviderEndpoint] {
+    /// The address of every provider that this version delivers to, in each of its environments. A test fails where one
+    /// is missing.
+    package var providerEndpoints: [ProviderEndpoint] {
         PushProviders.offered.flatMap { provider in
-            provider.environments.map { environment in
-                let endpoint = endpoint(of: provider.id, environment)
-                return ProviderEndpoint(
-                    provider: provider.id, environment: environment, host: endpoint.host, port: endpoint.port,
-                    requestsPerMinute: requestsPerMinute(at: provider.id))
+            provider.environments.compactMap { environment in
+                endpoint(of: provider.id, environment).map { endpoint in
+                    ProviderEndpoint(
+                        provider: provider.id, environment: environment, host: endpoint.host, port: endpoint.port,
+                        requestsPerMinute: requestsPerMinute(at: provider.id))
+                }
             }
         }
     }
@@ -23,12 +25,13 @@ extension Settings {
         return self.providerProxy == nil ? .outside : .listed(self.tokenHosts)
     }
 
-    private func endpoint(of provider: Provider, _ environment: PushEnvironment) -> Endpoint {
+    /// nil: this version does not deliver to the provider.
+    private func endpoint(of provider: Provider, _ environment: PushEnvironment) -> Endpoint? {
         switch (provider, environment) {
         case (.apns, .production): self.apnsProduction
         case (.apns, .sandbox): self.apnsSandbox
         case (.fcm, _): self.fcm
-        case (.hms, _), (.webpush, _): preconditionFailure("only offered providers have an endpoint")
+        case (.hms, _), (.webpush, _): nil
         }
     }
 

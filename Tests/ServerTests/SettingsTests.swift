@@ -1,4 +1,6 @@
 import Foundation
+import ProviderInterface
+import Providers
 import Server
 import Testing
 
@@ -26,6 +28,15 @@ struct SettingsTests {
         #expect(settings.databaseURL == nil)
         #expect(settings.listen == ListenAddress(host: "127.0.0.1", port: 8080))
         #expect(settings.apnsProduction == Endpoint(host: "api.push.apple.com", port: 443))
+    }
+
+    @Test("give every provider that this version delivers to an address in each of its environments")
+    func endpoints() throws {
+        let endpoints = try read([:]).providerEndpoints
+        for provider in PushProviders.offered {
+            let environments = endpoints.filter { $0.provider == provider.id }.map(\.environment)
+            #expect(environments == provider.environments, "\(provider.title)")
+        }
     }
 
     @Test("come from the environment first, then from the file, then from the defaults")
