@@ -220,7 +220,7 @@ let package = Package(
         // Code that several suites share. It is optimized: generators of random input run in tight loops.
         target(
             "TestSupport", .tests,
-            ["Basis", "Reactor", "TLS", "Postgres", "PrivatePostgres", "JSON", "Model", "Expressions"],
+            ["Basis", "Reactor", "TLS", "HTTP2", "Postgres", "PrivatePostgres", "JSON", "Model", "Expressions"],
             path: "Tests/Support"),
         target(
             "Worlds", .tests,
@@ -291,8 +291,8 @@ let package = Package(
         testTarget(
             "LanesTests",
             [
-                "CAllocationCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules",
-                "ProviderInterface", "Lanes",
+                "CAllocationCounter", "Basis", "Reactor", "TLS", "Model", "LaneRules", "ProviderInterface",
+                "Lanes", "TestSupport",
             ]),
         testTarget("ModelTests", ["Basis", "Model"]),
         testTarget("PostgresTests", ["Basis", "Reactor", "Postgres", "PrivatePostgres", "TestSupport"]),

@@ -4,6 +4,7 @@ import ProviderInterface
 import Reactor
 import Synchronization
 import TLS
+import TestSupport
 import Testing
 
 /// Collects a lane's answers, and waits for them.

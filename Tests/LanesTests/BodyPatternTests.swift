@@ -2,6 +2,7 @@ import Basis
 import ProviderInterface
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Bodies that are assembled from pieces", .timeLimit(.minutes(5)))

@@ -4,6 +4,7 @@ import Lanes
 import ProviderInterface
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 /// Measures the cost of a push on its lane's thread, from its batch to its answer, in allocations. Allocations are

@@ -1,6 +1,7 @@
 import ProviderInterface
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("The origin of an answer", .timeLimit(.minutes(5)))

@@ -5,6 +5,7 @@ import Model
 import ProviderInterface
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("A lane with a healthy peer", .timeLimit(.minutes(5)))

@@ -4,6 +4,7 @@ import ProviderInterface
 import Reactor
 import Synchronization
 import TLS
+import TestSupport
 import Testing
 
 @Suite("A lane whose peer sends GOAWAY", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 import Lanes
 import ProviderInterface
+import TestSupport
 import Testing
 
 @Suite("A lane whose answer breaks off", .timeLimit(.minutes(5)))

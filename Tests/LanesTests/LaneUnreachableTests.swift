@@ -2,6 +2,7 @@ import LaneRules
 import Reactor
 import Synchronization
 import TLS
+import TestSupport
 import Testing
 
 @Suite("A lane whose peer cannot be reached", .timeLimit(.minutes(5)))

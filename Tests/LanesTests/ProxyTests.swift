@@ -1,6 +1,7 @@
 import Lanes
 import Reactor
 import Synchronization
+import TestSupport
 import Testing
 
 /// An HTTP proxy on loopback: reads a CONNECT, answers it, and then carries bytes to the peer.

@@ -5,7 +5,7 @@ import Synchronization
 import TLS
 
 /// An action of a peer after a request, or when a connection opens.
-enum PeerAct: Sendable {
+package enum PeerAct: Sendable {
     /// - Parameter id: the value of `apns-id`.
     case respond(status: Int, body: [UInt8] = [], retryAfter: String? = nil, id: String? = nil)
     case respondWithHeader(bytes: Int)
@@ -25,40 +25,42 @@ enum PeerAct: Sendable {
     case stall
 }
 
-struct PeerRequest: Sendable {
+package struct PeerRequest: Sendable {
     /// The number of the peer's connection, from 1.
-    let connection: Int
+    package let connection: Int
     /// The number of the request on that connection, from 1.
-    let number: Int
-    let streamID: Int32
-    let path: String
+    package let number: Int
+    package let streamID: Int32
+    package let path: String
     /// The number of open streams on the connection, including this one.
-    let openStreams: Int
-    let authorization: String
-    let id: String
-    let body: [UInt8]
+    package let openStreams: Int
+    package let authorization: String
+    package let id: String
+    package let body: [UInt8]
 }
 
-struct PeerScript: Sendable {
-    var settings = HTTP2ServerSettings()
-    var onOpen: @Sendable (_ connection: Int) -> [PeerAct] = { _ in [] }
-    var onRequest: @Sendable (PeerRequest) -> [PeerAct] = { _ in [.respond(status: 200)] }
+package struct PeerScript: Sendable {
+    package var settings = HTTP2ServerSettings()
+    package var onOpen: @Sendable (_ connection: Int) -> [PeerAct] = { _ in [] }
+    package var onRequest: @Sendable (PeerRequest) -> [PeerAct] = { _ in [.respond(status: 200)] }
     /// Bytes to write to the socket instead of TLS.
-    var greeting: [UInt8]?
+    package var greeting: [UInt8]?
     /// The peer accepts connections and never sends a byte.
-    var isMute = false
-    var clientCertificates = TLSContext.ClientCertificates.ignored
+    package var isMute = false
+    package var clientCertificates = TLSContext.ClientCertificates.ignored
+
+    package init() {}
 }
 
 /// A provider on loopback that does what a script says: real sockets, TLS and HTTP/2.
-final class Peer: Sendable {
-    let loop: ReactorLoop
-    let address: SocketAddress
-    let log = PeerLog()
+package final class Peer: Sendable {
+    package let loop: ReactorLoop
+    package let address: SocketAddress
+    package let log = PeerLog()
     private let acceptor: LoopBound<Acceptor?>
-    let world: PeerWorld
+    package let world: PeerWorld
 
-    init(
+    package init(
         _ script: PeerScript = PeerScript(), world: PeerWorld = .shared,
         on address: SocketAddress = .init(loopbackPort: 0)
     ) async throws {
@@ -79,22 +81,22 @@ final class Peer: Sendable {
         self.acceptor = acceptor
     }
 
-    var port: UInt16 { address.port }
+    package var port: UInt16 { address.port }
 
     /// Closes the port and every connection.
-    func stop() {
+    package func stop() {
         loop.perform { [acceptor] in acceptor.value?.close() }
         loop.stop()
     }
 }
 
 /// The certificates of the tests, made once because keys take time.
-final class PeerWorld: Sendable {
-    static let shared = PeerWorld()
-    let authority: Result<CertificateAuthority, any Error>
-    let server: Result<TLSIdentity, any Error>
+package final class PeerWorld: Sendable {
+    package static let shared = PeerWorld()
+    package let authority: Result<CertificateAuthority, any Error>
+    package let server: Result<TLSIdentity, any Error>
 
-    init() {
+    package init() {
         let from = WallInstant(secondsSince1970: 1_700_000_000)
         let century = CertificateValidity(from: from, until: from + .seconds(100 * 365 * 86_400))
         let authority = Result { try CertificateAuthority(validity: century) }
@@ -105,18 +107,18 @@ final class PeerWorld: Sendable {
         }
     }
 
-    func client(_ topic: String) throws -> TLSIdentity {
+    package func client(_ topic: String) throws -> TLSIdentity {
         let from = WallInstant(secondsSince1970: 1_700_000_000)
         return try authority.get().issue(
             CertificateSubject(commonName: "Apple Push Services: \(topic)", userID: topic),
             validity: CertificateValidity(from: from, until: from + .seconds(100 * 365 * 86_400)))
     }
 
-    func trust() throws -> TLSTrust { try .only(pem: authority.get().pem) }
+    package func trust() throws -> TLSTrust { try .only(pem: authority.get().pem) }
 }
 
 /// A record of what a peer has received.
-final class PeerLog: Sendable {
+package final class PeerLog: Sendable {
     private struct State {
         var connections = 0
         var open = 0
@@ -130,19 +132,19 @@ final class PeerLog: Sendable {
     }
     private let state = Mutex(State())
 
-    var connections: Int { state.withLock { $0.connections } }
-    var openConnections: Int { state.withLock { $0.open } }
+    package var connections: Int { state.withLock { $0.connections } }
+    package var openConnections: Int { state.withLock { $0.open } }
     /// The largest number of connections that were open at once.
-    var mostOpenConnections: Int { state.withLock { $0.mostOpen } }
+    package var mostOpenConnections: Int { state.withLock { $0.mostOpen } }
     /// Returns the number of requests on a connection; connections count from 1.
-    func requests(on connection: Int) -> Int { state.withLock { $0.requests[connection, default: 0] } }
-    var paths: [String] { state.withLock { $0.paths } }
-    var authorizations: [String] { state.withLock { $0.authorizations } }
+    package func requests(on connection: Int) -> Int { state.withLock { $0.requests[connection, default: 0] } }
+    package var paths: [String] { state.withLock { $0.paths } }
+    package var authorizations: [String] { state.withLock { $0.authorizations } }
     /// The user id of each connection's client certificate.
-    var topics: [String?] { state.withLock { $0.topics } }
-    var goAways: Int { state.withLock { $0.goAways } }
+    package var topics: [String?] { state.withLock { $0.topics } }
+    package var goAways: Int { state.withLock { $0.goAways } }
 
-    func accepted() -> Int {
+    package func accepted() -> Int {
         change {
             $0.connections += 1
             $0.open += 1
@@ -150,10 +152,10 @@ final class PeerLog: Sendable {
         }
         return connections
     }
-    func closed() { change { $0.open -= 1 } }
-    func secured(topic: String?) { change { $0.topics.append(topic) } }
-    func sentGoAway() { change { $0.goAways += 1 } }
-    func received(_ request: PeerRequest) {
+    package func closed() { change { $0.open -= 1 } }
+    package func secured(topic: String?) { change { $0.topics.append(topic) } }
+    package func sentGoAway() { change { $0.goAways += 1 } }
+    package func received(_ request: PeerRequest) {
         change {
             $0.requests[request.connection, default: 0] += 1
             $0.paths.append(request.path)
@@ -172,7 +174,7 @@ final class PeerLog: Sendable {
     }
 
     /// Waits until the numbers of connections so far and of open ones meet the condition.
-    func wait(until condition: @escaping @Sendable (_ connections: Int, _ open: Int) -> Bool) async {
+    package func wait(until condition: @escaping @Sendable (_ connections: Int, _ open: Int) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
                 if condition(state.connections, state.open) { return true }
@@ -185,13 +187,13 @@ final class PeerLog: Sendable {
 }
 
 /// Carries a value of one loop between closures that all run on that loop, which justifies `@unchecked`.
-struct LoopBound<Value>: @unchecked Sendable {
-    let value: Value
-    init(_ value: Value) { self.value = value }
+package struct LoopBound<Value>: @unchecked Sendable {
+    package let value: Value
+    package init(_ value: Value) { self.value = value }
 }
 
 /// Runs work on the loop and returns its value.
-func run<Value: Sendable>(
+package func run<Value: Sendable>(
     on loop: ReactorLoop, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
