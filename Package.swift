@@ -269,7 +269,7 @@ let package = Package(
         testTarget(
             "DeliveryTests",
             [
-                "CAllocationCounter", "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings",
+                "CAllocationCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "JSON", "Encodings",
                 "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
                 "Credentials",
                 "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
