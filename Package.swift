@@ -257,7 +257,9 @@ let package = Package(
         testTarget("BenchTests", ["carillon-bench"]),
         testTarget("CalendarTests", ["Basis", "Calendar"]),
         testTarget("CarillonClientTests", ["CarillonClient"]),
-        testTarget("CommandLineTests", ["Basis", "Calendar", "JSON", "Model", "CommandLine"]),
+        testTarget(
+            "CommandLineTests",
+            ["Basis", "Calendar", "JSON", "Model", "ProviderInterface", "APNs", "FCM", "CommandLine"]),
         testTarget("ContentTests", ["Basis", "Model", "JSON", "Content", "Expressions", "TestSupport"]),
         testTarget(
             "CredentialsTests",

@@ -26,7 +26,8 @@ package struct DevicesCommand: AsyncParsableCommand {
         @OptionGroup var app: AppOptions
         @Option(help: "Only this user's.") var user: String?
         @Option(help: "Only those with this tag.") var tag: String?
-        @Option(help: "The provider: apns or fcm.", completion: OptionValues.providers) var provider: String?
+        @Option(help: "The provider: \(OptionValues.providerChoice).", completion: OptionValues.providers) var provider:
+            String?
         @Option(help: "The state: active, suspected or retired.", completion: OptionValues.registrationStates)
         var state: String?
         @Option(help: "The token's kind: alert, voip, live-activity, ...", completion: OptionValues.kinds)
@@ -84,7 +85,9 @@ package struct DevicesCommand: AsyncParsableCommand {
             ])
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation: the app's own id for one copy of itself.") var installation: String
-        @Option(help: "The provider that issued the token: apns or fcm.", completion: OptionValues.providers)
+        @Option(
+            help: "The provider that issued the token: \(OptionValues.providerChoice).",
+            completion: OptionValues.providers)
         var provider: String
         @Option(help: .value("path", "A file with the token; - is standard input."), completion: .file())
         var tokenFile = "-"

@@ -137,32 +137,20 @@ private struct NotificationPreview {
             let reason = isBlank ? ": no visible text is left for it (nothing_to_show)" : ""
             return ["\(phone) does not receive it\(reason)."]
         }
-        let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
-        let value = try? JSONReader.read(push.body, limits: .trusted)
-        let title: String
-        let picture: NotificationDrawing?
-        switch provider {
-        case .apns:
-            let terms = JSONValue.object(JSONObject(push.terms))
-            title = "\(phone): push type \(terms.shown("push_type")), priority \(terms.shown("priority")), \(sizes)"
-            picture = value.map { NotificationDrawing(apns: $0, app: app, badge: badge) }
-        case .fcm:
-            title = "\(phone): \(sizes) of notification and data"
-            picture = value.map { NotificationDrawing(fcm: $0, app: app, badge: badge) }
-        case .hms, .webpush:
-            title = "\(phone): \(sizes)"
-            picture = nil
+        let counted = push.countedParts.isEmpty ? "" : " of \(push.countedParts)"
+        let terms = JSONValue.object(JSONObject(push.terms))
+        let facts =
+            push.terms.map { "\($0.name.replacing("_", with: " ")) \(terms.shown($0.name))" }
+            + ["\(push.payloadBytes) of \(push.payloadBytesMax) bytes\(counted)"]
+        let picture = (try? JSONReader.read(push.body, limits: .trusted)).flatMap { body in
+            PushProviders.offered(provider)?.picture(of: body, badge: badge)
         }
-        return [title] + (picture?.lines ?? []) + ["  " + String(decoding: push.body, as: UTF8.self)]
+        return ["\(phone): \(facts.joined(separator: ", "))"]
+            + (picture.map { NotificationDrawing($0, app: app).lines } ?? [])
+            + ["  " + String(decoding: push.body, as: UTF8.self)]
     }
 
-    private var phone: String {
-        switch provider {
-        case .apns: "An iPhone"
-        case .fcm: "An Android phone"
-        case .hms, .webpush: "A device of \(provider.name)"
-        }
-    }
+    private var phone: String { PushProviders.offered(provider)?.deviceName ?? provider.name }
 
     var json: JSONValue {
         guard let push else { return .null }

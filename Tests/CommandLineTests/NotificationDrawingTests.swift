@@ -1,6 +1,19 @@
+import APNs
 import CommandLine
+import FCM
 import JSON
+import ProviderInterface
 import Testing
+
+extension NotificationDrawing {
+    fileprivate init(apns payload: JSONValue, app: String, badge: String? = nil) {
+        self.init(APNsProvider().picture(of: payload, badge: badge), app: app)
+    }
+
+    fileprivate init(fcm request: JSONValue, app: String, badge: String? = nil) {
+        self.init(FCMProvider().picture(of: request, badge: badge), app: app)
+    }
+}
 
 @Suite("A notification drawn in characters")
 struct NotificationDrawingTests {

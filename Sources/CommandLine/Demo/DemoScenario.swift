@@ -1,5 +1,8 @@
 import Foundation
 import JSON
+import Model
+import ProviderInterface
+import Providers
 
 /// Writes the demo's story to standard output, or to standard error if a script reads the answer.
 struct Narrator {
@@ -111,14 +114,19 @@ struct DemoScenario: Sendable {
         let iPhone = DemoDevice.first(of: .apns)
         if let payload = try await standIns.received(iPhone.token, at: standIns.production) {
             narrator.write("\(iPhone.installation), an iPhone whose language is \(iPhone.locale ?? "unknown"):")
-            for line in NotificationDrawing(apns: payload, app: Self.app).lines { narrator.write(line) }
+            draw(payload, of: .apns)
         }
         let android = DemoDevice.first(of: .fcm)
         if let request = try await standIns.received(android.token, at: standIns.fcm) {
             narrator.write(
                 "\(android.installation), an Android phone whose language is \(android.locale ?? "unknown"):")
-            for line in NotificationDrawing(fcm: request, app: Self.app).lines { narrator.write(line) }
+            draw(request, of: .fcm)
         }
+    }
+
+    private func draw(_ body: JSONValue, of provider: Provider) {
+        let picture = PushProviders.offered(provider)?.picture(of: body, badge: nil)
+        for line in NotificationDrawing(picture, app: Self.app).lines { narrator.write(line) }
     }
 
     func showFeedback() async throws {

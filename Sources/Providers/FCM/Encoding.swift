@@ -74,6 +74,8 @@ extension FCMMessage: CompiledPush {
             bytes = text.bytes(filledWith: pieces)
             payloadBytes = self.payloadBytes(variant: device.variant, pieces: pieces.map { PieceLength(json: $0) })
         }
-        return PushPreview(body: bytes, payloadBytes: payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax)
+        return PushPreview(
+            body: bytes, payloadBytes: payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax,
+            countedParts: "notification and data")
     }
 }

@@ -182,12 +182,17 @@ package struct PushPreview: Sendable {
     package let body: [UInt8]
     package let payloadBytes: Int
     package let payloadBytesMax: Int
+    /// The parts of the body that count in the payload, such as "notification and data"; empty: the whole body does.
+    package let countedParts: String
     /// The terms of delivery beside the body: push type and priority.
     package let terms: [JSONMember]
 
     package static let token = "<token>"
 
-    package init(body: [UInt8], payloadBytes: Int, payloadBytesMax: Int, terms: [JSONMember] = []) {
-        (self.body, self.payloadBytes, self.payloadBytesMax, self.terms) = (body, payloadBytes, payloadBytesMax, terms)
+    package init(
+        body: [UInt8], payloadBytes: Int, payloadBytesMax: Int, countedParts: String = "", terms: [JSONMember] = []
+    ) {
+        (self.body, self.payloadBytes, self.payloadBytesMax) = (body, payloadBytes, payloadBytesMax)
+        (self.countedParts, self.terms) = (countedParts, terms)
     }
 }

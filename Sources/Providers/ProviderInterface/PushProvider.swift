@@ -52,6 +52,19 @@ package protocol PushProvider: Sendable {
     /// - Parameter content: with marks in the place of placeholders.
     func shownTexts(of content: MessageContent) -> ShownTexts
 
+    /// One of its devices at the beginning of a sentence, such as "An iPhone".
+    var deviceName: String { get }
+    /// Returns a push as a device shows it; nil: nobody knows how it looks.
+    /// - Parameters:
+    ///   - body: the body of a request (`PushPreview`).
+    ///   - badge: shown in place of the body's number if each device has its own next number.
+    func picture(of body: JSONValue, badge: String?) -> NotificationPicture?
+    /// Returns sentences about what its devices do not show, or show under a condition only.
+    /// - Parameter text: the text in the device's language.
+    func remarks(
+        about text: NotificationText?, _ presentation: NotificationPresentation, sound: String?
+    ) -> [String]
+
     /// Compiles a message, whose texts have marks in the place of placeholders. Throws what the sender has to change.
     /// The same content compiles the same at every attempt.
     func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush
