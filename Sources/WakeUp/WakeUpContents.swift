@@ -18,7 +18,7 @@ struct WakeUpContents: Sendable {
     private func notice(for group: RevocationGroup) -> FanOutContent? {
         PushProviders.offered(group.provider).map { provider in
             let payload = WakeUpShaping.revocation(group.reason, of: group.address)
-            return content(Self.newID(), provider.wakeUp(payload.data, group.settings.apns), provider)
+            return content(Self.newID(), provider.wakeUp(payload.data, group.settings.presentation), provider)
         }
     }
 
@@ -42,7 +42,7 @@ struct WakeUpContents: Sendable {
     private func content(for group: FanOutGroup) -> FanOutContent? {
         guard let provider = PushProviders.offered(group.provider) else { return nil }
         let id = Self.newID()
-        let presentation = group.watch.settings.apns
+        let presentation = group.watch.settings.presentation
         func message(_ payload: WakeUpPayload) -> MessageContent { provider.wakeUp(payload.data, presentation) }
         guard let payload = Self.payload(for: group, fits: { (try? provider.compile(message($0), message: id)) != nil })
         else { return nil }

@@ -15,7 +15,7 @@ extension EnvelopeReader {
         change.subscriptionsMax = try reader.integer("subscriptions_max", WakeUpSettings.subscriptions)
         change.unprovenHours = try reader.integer("unproven_hours", WakeUpSettings.unproven)
         if var apns = try reader.object("apns") {
-            change.apns = try apns.presentation()
+            change.presentation = try apns.presentation()
             try apns.end()
         }
         try reader.end()

@@ -97,7 +97,7 @@ struct WakeUpHandlers: Sendable {
         let keys = call.rest == [""] ? [] : call.rest
         guard call.fault == nil, let path = try? NodePath(keys),
             let device = call.query["id"], let mode = Self.mode(call.query["mode"]),
-            Self.canWake(device, at: WakeUpAddress(app: app.slug, path: path), app.settings.wakeUp.apns)
+            Self.canWake(device, at: WakeUpAddress(app: app.slug, path: path), app.settings.wakeUp.presentation)
         else { throw Self.invalidRequest }
         return Asked(app: app, path: path, device: device, mode: mode)
     }

@@ -16,7 +16,8 @@ package struct WakeUpSettings: Equatable, Sendable {
     /// Above half of that, subscriptions end whose tokens have taken no push for so many hours, and that no backend
     /// registered.
     package var unprovenHours: Int32 = 24
-    package var apns = WakeUpPresentation.background
+    /// Named `apns` in the API and in the app's row.
+    package var presentation = WakeUpPresentation.background
 
     package init() {}
 
@@ -52,7 +53,7 @@ package struct WakeUpChange: Equatable, Sendable {
     package var weightLeavesMax: Int32?
     package var subscriptionsMax: Int32?
     package var unprovenHours: Int32?
-    package var apns: WakeUpPresentation?
+    package var presentation: WakeUpPresentation?
 
     package init() {}
 

@@ -20,7 +20,7 @@ extension WakeUpSettings {
         else { return nil }
         guard let apns = members["apns"] else { return }
         guard let stored = apns.object.flatMap(WakeUpPresentation.init(stored:)) else { return nil }
-        self.apns = stored
+        presentation = stored
     }
 
     package func write(to writer: inout JSONWriter) {
@@ -32,7 +32,7 @@ extension WakeUpSettings {
         writer.member("weight_leaves", weightLeavesMax)
         writer.member("subscriptions_max", subscriptionsMax)
         writer.member("unproven_hours", unprovenHours)
-        writer.object("apns") { apns.write(to: &$0) }
+        writer.object("apns") { presentation.write(to: &$0) }
     }
 }
 
@@ -47,7 +47,7 @@ extension WakeUpChange {
         if let weightLeavesMax { writer.member("weight_leaves", weightLeavesMax) }
         if let subscriptionsMax { writer.member("subscriptions_max", subscriptionsMax) }
         if let unprovenHours { writer.member("unproven_hours", unprovenHours) }
-        if let apns { writer.object("apns") { apns.write(to: &$0) } }
+        if let presentation { writer.object("apns") { presentation.write(to: &$0) } }
     }
 }
 
