@@ -28,8 +28,7 @@ extension Rule {
         "Sources/Model/Providers.swift",
         // The composition root.
         "Sources/Server/ProviderEndpoints.swift",
-        // Pictures of phones, and devices for demonstrations and measurements.
-        "Sources/CommandLine/MessagePreview.swift", "Sources/CommandLine/PreviewRemarks.swift",
+        // Devices for demonstrations and measurements.
         "Sources/CommandLine/Demo/DemoScenario.swift",
         "Sources/Bench/LatencyBench.swift", "Sources/Bench/ReferenceRegistry.swift",
     ]
