@@ -116,15 +116,16 @@ extension Journeys {
 
         @Test(
             "learns from the doctor which session keeps its work waiting",
-            arguments: ["LOCK TABLE messages", "PERFORM 1 FROM registrations FOR UPDATE"])
-        func blocked(statement: String) async throws {
+            arguments: [("LOCK TABLE messages", 0), ("PERFORM 1 FROM registrations FOR UPDATE", 2.5)])
+        func blocked(statement: String, seconds: Double) async throws {
             try await World.within { world in
                 try await world.migrate()
-                // A session counts as blocking after two seconds.
+                // A session counts as blocking after two seconds. Until then the doctor waits for a table's lock itself.
                 let said = try await world.database { pool in
                     try await pool.transaction { transaction async throws(PostgresError) -> String in
                         try await transaction.script(
-                            "SET LOCAL application_name = 'backup'; DO 'BEGIN \(statement); END'; SELECT pg_sleep(2.5)")
+                            "SET LOCAL application_name = 'backup'; DO 'BEGIN \(statement); END'; SELECT pg_sleep(\(seconds))"
+                        )
                         return (try? await world.doctor().printed) ?? "the doctor did not end"
                     }
                 }

@@ -61,6 +61,19 @@ extension Checkup {
                 coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
             """)
 
+    /// Reads nothing of the tables that the checks read. Missing tables fail it at once.
+    private static let touch = Statement(
+        unprepared: """
+            SELECT FROM apps, credentials, routes, registrations, messages, parcels, subscriptions WHERE false
+            """)
+
+    private static func waitsForLock(_ pool: PostgresPool) async -> Bool {
+        do throws(PostgresError) {
+            _ = try await pool.read(Query(touch), deadline: .seconds(4))
+            return false
+        } catch { return error == .deadlinePassed || error.sqlState == .queryCanceled }
+    }
+
     /// Asks whether the database answers and can carry a gateway.
     ///
     /// - Returns: with `isUsable`, the other checks may follow.
@@ -85,7 +98,12 @@ extension Checkup {
             }
             inspection.findings.append(DoctorRules.durability(try await DatabaseDurability.read(pool)))
             var faults = try await DatabaseFitness.faults(of: pool, database, loop)
-            faults += try await DatabaseFitness.blocking(pool).map { .blocked($0) }
+            var blocking = try await DatabaseFitness.blocking(pool)
+            // A lock that is younger than what counts as blocking would let the next queries wait.
+            if faults.isEmpty, blocking.isEmpty, await Self.waitsForLock(pool) {
+                blocking = try await DatabaseFitness.blocking(pool)
+            }
+            faults += blocking.map { .blocked($0) }
             guard faults.isEmpty else {
                 inspection.findings += faults.map(DoctorRules.unfit) + [DoctorRules.databaseUnread]
                 return (inspection, false)
