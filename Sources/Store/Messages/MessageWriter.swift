@@ -215,7 +215,7 @@ struct MessageWriter: Sendable {
 extension MessageWriter {
     /// Writes everything, and commits.
     ///
-    /// The transaction must be under `PlannerSQL.inKeyOrder` if parcels are leased.
+    /// Leased members are read under `PlannerSQL.inKeyOrder`, which the transaction or the last of the others sets.
     ///
     /// - Parameter others: the caller's own queries, which need no answer.
     mutating func write(

@@ -18,8 +18,7 @@ extension FanOutRun {
             return try await writer.write(beside: notes + [Query(PlanSQL.soonOnDisk)], in: transaction)
         }
         do throws(PostgresError) {
-            _ = try await transaction.run(Query(PlannerSQL.inKeyOrder))
-            return try await writer.write(beside: notes, in: transaction)
+            return try await writer.write(beside: notes + [Query(PlannerSQL.inKeyOrder)], in: transaction)
         } catch {
             if case .commitUnknown = error { leasing?.lost(messages.map(\.message.id)) }
             throw error
