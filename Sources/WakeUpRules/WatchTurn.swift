@@ -84,6 +84,8 @@ package struct WatchTurn: Sendable {
     package let watch: WatchStatus
     /// The most subscriptions that one turn reads.
     package let limit: Int
+    /// The subscriptions that were not told of all changes, and may be told now, by rising registration.
+    package private(set) var candidates: [SubscriptionStatus] = []
     /// Some subscriptions are passed over: mostly their pushes have not ended.
     private var leavesSome = false
     /// Others may be told as soon as something changes.
@@ -98,7 +100,11 @@ package struct WatchTurn: Sendable {
         (self.claim, self.watch, self.limit) = (claim, watch, limit)
         (count, last) = (read.count, read.last?.registration ?? 0)
         hasOthers = read.contains { !isBehind($0) && !$0.isExpired && !$0.isRetired }
+        candidates = read.filter { isBehind($0) }
     }
+
+    /// Whether nobody subscribes to the watch any more.
+    package var hasNoSubscription: Bool { claim.after == 0 && count == 0 }
 
     /// Whether a subscription has not been told of all changes, and may be told now.
     package func isBehind(_ subscription: SubscriptionStatus) -> Bool {

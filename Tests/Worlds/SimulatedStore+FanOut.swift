@@ -56,7 +56,7 @@ extension SimulatedStore {
                 WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after, skipped: row.skipped),
                 status(of: watch, order),
                 reading: read, limit: limit)
-            writes += tell(watch, read, &turn, name)
+            writes += tell(watch, &turn, name)
             turns.append((watch.id, turn))
         }
         for wakeUp in writes { carryOut(wakeUp, order, now) }
@@ -83,13 +83,11 @@ extension SimulatedStore {
 
     /// Leaves watches with many subscriptions to transactions of their own. The first one has this for itself.
     private func divide(_ due: [DueWatchRow], _ order: SimulatedFanOutOrder) -> ([DueWatchRow], leftApp: AppID?) {
-        guard due.count > 1 else { return (due, nil) }
-        func isLarge(_ row: DueWatchRow) -> Bool {
-            next(of: row, order.fewSubscriptions).count >= order.fewSubscriptions
-        }
-        if isLarge(due[0]) { return ([due[0]], nil) }
-        let small = due.filter { !isLarge($0) }
-        return (small, due.first { isLarge($0) }?.app)
+        let counts = due.map { next(of: $0, order.fewSubscriptions).count }
+        let division = FanOutDivision(counts: counts, sharedMax: order.fewSubscriptions)
+        let taken = due.indices.filter { division.takes($0) }.map { due[$0] }
+        if division == .firstAlone { return (taken, nil) }
+        return (taken, due.indices.first { !division.takes($0) }.map { due[$0].app })
     }
 
     private func next(of row: DueWatchRow, _ limit: Int) -> [SubscriptionRow] {
@@ -105,16 +103,19 @@ extension SimulatedStore {
 
     /// Decides what each group is told.
     private func tell(
-        _ watch: WatchRow, _ read: [SubscriptionStatus], _ turn: inout WatchTurn, _ name: (Int64) -> MessageID
+        _ watch: WatchRow, _ turn: inout WatchTurn, _ name: (Int64) -> MessageID
     ) -> [SimulatedWakeUp] {
-        let told = turn.toTell(read.filter { turn.isBehind($0) }) { isOpen($0) }
-        return WakeUpGroup.groups(of: told, isLost: { isDiscarded($0) }).map { group, members in
+        let candidates = turn.candidates
+        let access = CandidateAccess(candidates, mayRead: candidates.map { _ in true })
+        let decision = turn.decide(access, unsettled: unsettled(candidates), lost: lost(candidates))
+        return decision.wakeUps.map { group, members in
             let text = text(for: group, watch)
-            if text != nil { turn.noteWoken() }
+            let message = text.map { _ in name(watch.id) }
+            let progress = turn.progress(of: members, message: message?.value)
             return SimulatedWakeUp(
                 watch: watch.id, seq: watch.seq, mode: group.mode, provider: group.provider, text: text,
-                subscriptions: members.map(\.id), members: members.map { RegistrationID($0.registration) },
-                message: text == nil ? nil : name(watch.id))
+                subscriptions: progress.map(\.subscription),
+                members: members.map { RegistrationID($0.registration) }, message: message)
         }
     }
 
@@ -127,23 +128,26 @@ extension SimulatedStore {
             sentSeq: subscription.sentSeq, message: subscription.message?.value)
     }
 
-    /// Whether the subscription's last push has not ended.
-    private func isOpen(_ subscription: SubscriptionStatus) -> Bool {
-        parcels.contains { parcel in
-            parcel.message.value == subscription.message
-                && parcel.members.indices.contains {
-                    !parcel.settled[$0] && parcel.members[$0].value == subscription.registration
-                }
+    /// The pushes of the candidates' last messages that have not ended.
+    private func unsettled(_ candidates: [SubscriptionStatus]) -> PushSet {
+        let messages = candidates.lastMessages
+        var pushes = PushSet()
+        for parcel in parcels where messages.contains(parcel.message.value) {
+            let pending = parcel.members.indices.filter { !parcel.settled[$0] }
+            pushes.add(parcel.message.value, pending.map { parcel.members[$0].value })
         }
+        return pushes
     }
 
-    /// Whether the subscription's last push ended without an answer that it was accepted.
-    private func isDiscarded(_ subscription: SubscriptionStatus) -> Bool {
-        history.contains { row in
-            guard case .ended(let status) = row.entry.event, status.state != .accepted else { return false }
-            return row.message.value == subscription.message
-                && row.entry.members.contains(RegistrationID(subscription.registration))
+    /// The pushes of the candidates' last messages that ended without an answer that they were accepted.
+    private func lost(_ candidates: [SubscriptionStatus]) -> PushSet {
+        let messages = candidates.lastMessagesAboutChildren
+        var pushes = PushSet()
+        for row in history where messages.contains(row.message.value) {
+            guard case .ended(let status) = row.entry.event, status.state != .accepted else { continue }
+            pushes.add(row.message.value, row.entry.members.map(\.value))
         }
+        return pushes
     }
 
     private func text(for group: WakeUpGroup, _ watch: WatchRow) -> String? {

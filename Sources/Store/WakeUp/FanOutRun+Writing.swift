@@ -36,7 +36,7 @@ extension FanOutRun {
         queries += turns.compactMap(\.revocation)
         queries.append(end(ends))
         if !gone.isEmpty { queries.append(Query(FanOutSQL.forget) { $0.int64Array("watches", gone) }) }
-        let empty = turns.filter(\.isEmpty).map(\.watch)
+        let empty = turns.filter { $0.rules?.hasNoSubscription == true }.map(\.watch)
         if !empty.isEmpty {
             queries += [FanOutSQL.lockEmpty, FanOutSQL.removeEmpty].map {
                 Query($0) { $0.int64Array("watches", empty) }
@@ -48,12 +48,12 @@ extension FanOutRun {
     // Rows are locked in the order of their ids, as when subscriptions are deleted.
     private var writeProgress: [Query] {
         let ordered = progress.sorted { $0.subscription < $1.subscription }
-        guard let first = ordered.first else { return [] }
-        if ordered.allSatisfy({ $0.isSame(as: first) }) {
+        if ordered.isEmpty { return [] }
+        if let common = ordered.common {
             var parameters = Parameters()
-            parameters.int64("seq", first.seq)
-            parameters.int64("was", first.was)
-            parameters.uuid("message", first.message)
+            parameters.int64("seq", common.seq)
+            parameters.int64("was", common.was)
+            parameters.uuid("message", common.message)
             return [FanOutSQL.commonProgress.query(MemberKeys(ordered.map(\.subscription)), parameters)]
         }
         return [

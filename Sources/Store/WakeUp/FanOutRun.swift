@@ -18,7 +18,7 @@ struct FanOutRun: Sendable {
     private(set) var messages: [MessageDraft] = []
     /// Subscriptions whose user may no longer read the path.
     private(set) var denied: [Int64] = []
-    private(set) var progress: [Progress] = []
+    private(set) var progress: [SubscriptionProgress] = []
 
     init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ cache: RuleCache) {
         (self.order, self.now, self.contents, self.cache) = (order, now, contents, cache)
@@ -32,14 +32,10 @@ struct FanOutRun: Sendable {
         var snapshot: WatchSnapshot?
         /// Its decisions. nil, as the snapshot: the watch was removed, or was left for another transaction.
         var rules: WatchTurn?
-        var subscriptions: [SubscriptionStatus] = []
         /// The watch was not removed meanwhile.
         var exists = true
         /// Ends all its subscriptions, because the node has become too heavy.
         var revocation: Query?
-
-        /// Nobody subscribes to it any more.
-        var isEmpty: Bool { snapshot != nil && claim.after == 0 && subscriptions.isEmpty }
 
         init(_ row: inout Row) throws(PostgresError) {
             (watch, app) = (try row.int64(), try row.int64())
@@ -47,21 +43,7 @@ struct FanOutRun: Sendable {
                 tries: try row.int16(), roundSeq: try row.int64OrNil(), after: try row.int64(), skipped: try row.bool())
         }
 
-        /// The subscriptions that may be told something.
-        var behind: [SubscriptionStatus] { rules.map { rules in subscriptions.filter { rules.isBehind($0) } } ?? [] }
-    }
-
-    struct Progress: Sendable {
-        let subscription: Int64
-        /// The number that it had when it was read.
-        let was: Int64
-        let seq: Int64
-        /// nil: nothing was left to tell.
-        let message: UniversalID?
-
-        func isSame(as other: Progress) -> Bool {
-            was == other.was && seq == other.seq && message == other.message
-        }
+        var candidates: [SubscriptionStatus] { rules?.candidates ?? [] }
     }
 
     /// An open parcel, as far as it says whose push has not ended.
@@ -106,35 +88,25 @@ struct FanOutRun: Sendable {
     mutating func read(in transaction: PostgresTransaction) async throws(PostgresError) {
         let snapshots = try await transaction.run(readWatches).map(WatchSnapshot.init)
         var found = try await subscriptions(in: transaction)
-        var isMine = Array(repeating: true, count: turns.count)
-        if turns.count > 1 {
-            // A watch with many subscriptions has a transaction to itself, once it comes first.
-            let counts = found.reduce(into: Array(repeating: 0, count: turns.count)) { $0[$1.turn] += 1 }
-            isMine = counts.map { $0 < limit }
-            if !isMine[0] {
-                turns.removeSubrange(1...)
-                isMine = [true]
-                found = try await subscriptions(in: transaction)
-            }
+        let counts = found.reduce(into: Array(repeating: 0, count: turns.count)) { $0[$1.turn] += 1 }
+        let division = FanOutDivision(counts: counts, sharedMax: limit)
+        if turns.count > 1, division == .firstAlone {
+            turns.removeSubrange(1...)
+            found = try await subscriptions(in: transaction)
         }
         let existing = Set(snapshots.map(\.id.value))
         for place in turns.indices { turns[place].exists = existing.contains(turns[place].watch) }
+        var read: [[SubscriptionStatus]] = Array(repeating: [], count: turns.count)
+        for subscription in found { read[subscription.turn].append(subscription.status) }
         for snapshot in snapshots {
-            guard let place = turns.firstIndex(where: { $0.watch == snapshot.id.value }), isMine[place] else {
+            guard let place = turns.firstIndex(where: { $0.watch == snapshot.id.value }), division.takes(place) else {
                 continue
             }
             turns[place].snapshot = snapshot
+            turns[place].rules = WatchTurn(turns[place].claim, snapshot.status, reading: read[place], limit: limit)
             if snapshot.isTooHeavy { turns[place].revocation = Query(revoking: snapshot) }
         }
-        for subscription in found where turns[subscription.turn].snapshot != nil {
-            turns[subscription.turn].subscriptions.append(subscription.status)
-        }
-        for place in turns.indices {
-            guard let snapshot = turns[place].snapshot else { continue }
-            turns[place].rules = WatchTurn(
-                turns[place].claim, snapshot.status, reading: turns[place].subscriptions, limit: limit)
-        }
-        try await sort(in: transaction)
+        try await decide(in: transaction)
     }
 
     /// The most subscriptions of one watch.
@@ -148,33 +120,21 @@ struct FanOutRun: Sendable {
         }
     }
 
-    /// Decides for each subscription whether it is told something now, and makes the messages.
-    private mutating func sort(in transaction: PostgresTransaction) async throws(PostgresError) {
-        let asked = Set(turns.flatMap { turn in turn.behind.compactMap(\.message) })
-        let unsettled = try await unsettled(of: asked.sorted { ($0.high, $0.low) < ($1.high, $1.low) }, in: transaction)
-        let losses = try await losses(in: transaction)
+    /// Reads what the decisions depend on, and makes the messages that they ask for.
+    private mutating func decide(in transaction: PostgresTransaction) async throws(PostgresError) {
+        let candidates = turns.flatMap(\.candidates)
+        let unsettled = try await unsettled(of: candidates.lastMessages, in: transaction)
+        let lost = try await lost(of: candidates.lastMessagesAboutChildren, in: transaction)
         let rules = try await rules(in: transaction)
         for place in turns.indices {
             guard let snapshot = turns[place].snapshot else { continue }
-            // Those whose pushes have not ended are asked too: a retry must not tell what its user may no longer read.
-            let candidates = turns[place].behind
             let check = RuleCheck(
                 app: snapshot.app.value, rules: rules[snapshot.app.value] ?? .none, now: now ?? Clocks.wallNow())
-            var allowed = try await allowed(candidates, snapshot, check, in: transaction)
-            var denied = candidates.without(allowed)
-            if !denied.isEmpty, check.rules.namesAuth(at: snapshot.address.path.keys) {
-                // Their users may have subscribed anew since the claims were read. What is locked stays until the end.
-                let lock = Query(FanOutSQL.lock) { $0.int64Array("subscriptions", denied.map(\.id)) }
-                let left = Set(try await transaction.run(lock).map(Int64.init))
-                denied = denied.filter { left.contains($0.id) }
-                allowed += try await self.allowed(denied, snapshot, check, in: transaction)
-                denied = denied.without(allowed)
-            }
-            let told = turns[place].rules?.toTell(allowed, isUnsettled: { unsettled.include($0) }) ?? []
-            for (group, members) in WakeUpGroup.groups(of: told, isLost: { losses.include($0) }) {
-                tell(members, group, snapshot, at: place)
-            }
-            revoke(denied, snapshot, at: place)
+            let access = try await access(turns[place].candidates, snapshot.address.path, check, in: transaction)
+            guard let decision = turns[place].rules?.decide(access, unsettled: unsettled, lost: lost) else { continue }
+            for (group, members) in decision.wakeUps { wake(members, group, snapshot, at: place) }
+            denied += decision.revoked.map(\.id)
+            for (provider, members) in decision.notices { announceEnd(of: members, provider, snapshot) }
         }
     }
 
@@ -185,23 +145,29 @@ struct FanOutRun: Sendable {
         return try await cache.rules(revisions, in: transaction)
     }
 
-    /// The subscriptions whose users may read the path now.
-    private func allowed(
-        _ candidates: [SubscriptionStatus], _ snapshot: WatchSnapshot, _ check: RuleCheck,
+    /// Asks the read rules about candidates. Locked rows stay so until the transaction ends.
+    private func access(
+        _ candidates: [SubscriptionStatus], _ path: NodePath, _ check: RuleCheck,
         in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [SubscriptionStatus] {
-        let mayRead = try await check.mayRead(
-            snapshot.address.path, subscriptions: candidates.map(\.id), in: transaction)
-        return zip(candidates, mayRead).filter(\.1).map(\.0)
+    ) async throws(PostgresError) -> CandidateAccess {
+        let first = try await check.mayRead(path, subscriptions: candidates.map(\.id), in: transaction)
+        var access = CandidateAccess(candidates, mayRead: first)
+        guard access.needsSecondCheck(rulesNameUsers: check.rules.namesAuth(at: path.keys)) else { return access }
+        let denied = access.denied.map(\.id)
+        let lock = Query(FanOutSQL.lock) { $0.int64Array("subscriptions", denied) }
+        access.noteLocked(try await transaction.run(lock).map(Int64.init))
+        let second = try await check.mayRead(path, subscriptions: access.denied.map(\.id), in: transaction)
+        access.noteSecondCheck(second)
+        return access
     }
 
-    /// The members whose last push was discarded, of messages about children: they miss what it told. So may all members
-    /// of a message whose history was removed.
-    private func losses(in transaction: PostgresTransaction) async throws(PostgresError) -> PushSet {
-        let asked = Set(turns.flatMap { turn in turn.behind.filter { $0.mode == .childEvent }.compactMap(\.message) })
+    /// The members whose push of these messages was discarded: they miss what it told. So may all members of a message
+    /// whose history was removed.
+    private func lost(
+        of messages: [UniversalID], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> PushSet {
         var lost = PushSet()
-        if asked.isEmpty { return lost }
-        let messages = asked.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
+        if messages.isEmpty { return lost }
         let answers = try await transaction.run([
             Query(FanOutSQL.discarded) { $0.uuidArray("messages", messages) },
             Query(FanOutSQL.forgotten) { $0.uuidArray("messages", messages) },
@@ -214,21 +180,17 @@ struct FanOutRun: Sendable {
         return lost
     }
 
-    /// Ends subscriptions whose users may not read the path any more, with a notice.
-    private mutating func revoke(_ subscriptions: [SubscriptionStatus], _ snapshot: WatchSnapshot, at place: Int) {
-        if subscriptions.isEmpty { return }
-        turns[place].rules?.noteRevoked()
-        denied += subscriptions.map(\.id)
-        let byProvider = Dictionary(grouping: subscriptions, by: \.provider)
-        for (provider, members) in byProvider.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            let group = RevocationGroup(
-                address: snapshot.address, settings: snapshot.settings, provider: provider, reason: .permissionDenied)
-            guard let content = contents.revocation(group) else { continue }
-            messages.append(
-                MessageDraft(
-                    content, .revocation, app: snapshot.app, audience: .revoked(snapshot.id),
-                    members: members.map(\.member), order))
-        }
+    /// Makes the notice for devices of one provider whose subscriptions end.
+    private mutating func announceEnd(
+        of members: [SubscriptionStatus], _ provider: Provider, _ snapshot: WatchSnapshot
+    ) {
+        let group = RevocationGroup(
+            address: snapshot.address, settings: snapshot.settings, provider: provider, reason: .permissionDenied)
+        guard let content = contents.revocation(group) else { return }
+        messages.append(
+            MessageDraft(
+                content, .revocation, app: snapshot.app, audience: .revoked(snapshot.id),
+                members: members.map(\.member), order))
     }
 
     /// The members of messages whose pushes have not ended.
@@ -242,8 +204,8 @@ struct FanOutRun: Sendable {
         return open
     }
 
-    /// Cuts one message for subscriptions that are told the same. All of them are noted as told.
-    private mutating func tell(
+    /// Cuts one message for subscriptions that are told the same, and notes their progress.
+    private mutating func wake(
         _ members: [SubscriptionStatus], _ group: WakeUpGroup, _ snapshot: WatchSnapshot, at place: Int
     ) {
         let content = contents.change(FanOutGroup(snapshot, group))
@@ -252,37 +214,8 @@ struct FanOutRun: Sendable {
                 MessageDraft(
                     content, .wakeUp, app: snapshot.app, audience: .subscribers(snapshot.id),
                     members: members.map(\.member), order))
-            turns[place].rules?.noteWoken()
         }
-        progress += members.map {
-            Progress(
-                subscription: $0.id, was: $0.sentSeq, seq: snapshot.seq, message: content?.id.value)
-        }
-    }
-}
-
-/// Pushes of messages: those that have not ended, or those that were discarded.
-private struct PushSet: Sendable {
-    private var members: [UniversalID: Set<Int64>] = [:]  // lookup only
-    private var whole: Set<UniversalID> = []  // lookup only
-
-    mutating func addAll(of message: UniversalID) { whole.insert(message) }
-
-    mutating func add(_ message: UniversalID, _ registrations: [Int64]) {
-        members[message, default: []].formUnion(registrations)
-    }
-
-    /// Whether the subscription's last push is one of them.
-    func include(_ subscription: SubscriptionStatus) -> Bool {
-        guard let message = subscription.message else { return false }
-        return whole.contains(message) || members[message]?.contains(subscription.registration) == true
-    }
-}
-
-extension [SubscriptionStatus] {
-    fileprivate func without(_ others: [SubscriptionStatus]) -> [SubscriptionStatus] {
-        let others = Set(others.map(\.id))
-        return filter { !others.contains($0.id) }
+        progress += turns[place].rules?.progress(of: members, message: content?.id.value) ?? []
     }
 }
 
