@@ -29,6 +29,35 @@ package struct SubtreeSurroundings: Equatable, Sendable {
     }
 }
 
+extension MergedWrites {
+    /// The nodes above the subtrees that are replaced. Neighbours share most of these, and each stands here once.
+    package var nodesAbove: [NodePath] {
+        var above: [NodePath] = []
+        var last: NodePath?
+        for target in targets.map(\.path) {
+            let shared = last.map { min(target.sharedDepth(with: $0) + 1, $0.depth) } ?? 0
+            above += target.nodes(fromDepth: shared).dropLast()
+            last = target
+        }
+        return above
+    }
+
+    /// Returns the surroundings of each target, in their order.
+    ///
+    /// - Parameters:
+    ///   - values: those that stand at one of `nodesAbove`.
+    ///   - neighbours: the leaves nearest to each target, with its index.
+    package func surroundings(
+        values: [StoredLeaf], neighbours: [(target: Int, path: NodePath)]
+    ) -> [SubtreeSurroundings] {
+        var beside: [[NodePath]] = Array(repeating: [], count: targets.count)
+        for (target, path) in neighbours { beside[target].append(path) }
+        return zip(targets, beside).map { target, beside in
+            SubtreeSurroundings(value: values.first { $0.path.contains(target.path) }, neighbours: beside)
+        }
+    }
+}
+
 /// The exact effect of writes on a tree: the leaves that change, and each node at or above one of these.
 package struct TreeDifference: Equatable, Sendable {
     /// A node whose data has changed, and how.

@@ -38,6 +38,20 @@ package enum NodeData: Equatable, Sendable {
     case json([UInt8])
     /// There is more than any payload holds.
     case tooBig
+
+    /// More leaves than this fit no payload: each has at least six bytes.
+    package static let leavesMax = 700
+
+    /// - Parameter leaves: the leaf at the path, or those below it, in any order. An empty value is one that was too long
+    ///   to be read.
+    package init(_ leaves: [NodeLeaf], at path: NodePath) {
+        guard leaves.count < Self.leavesMax, !leaves.contains(where: \.value.isEmpty) else {
+            self = .tooBig
+            return
+        }
+        let ordered = leaves.sorted { $0.path.text.utf8.lexicographicallyPrecedes($1.path.text.utf8) }
+        self = .json(NodeText.compose(ordered, at: path))
+    }
 }
 
 /// The children of a node that changed since an earlier wake-up, each in one of the three groups.

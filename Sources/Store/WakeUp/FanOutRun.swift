@@ -115,8 +115,8 @@ struct FanOutRun: Sendable {
     private var readWatches: Query {
         Query(FanOutSQL.read) {
             $0.int64Array("watches", turns.map(\.watch))
-            $0.int64("changes_max", WatchSnapshot.changesMax)
-            $0.int64("children_max", WatchSnapshot.childrenMax)
+            $0.int64("changes_max", Int64(ChildLog.changesMax))
+            $0.int64("children_max", Int64(ChildLog.childrenMax))
         }
     }
 

@@ -51,7 +51,7 @@ enum FanOutSQL {
 
     // A longer value fits no payload, and is read as an empty text, which is no JSON.
     private static let value = "CASE WHEN octet_length(value) <= \(WakeUpPayload.bytesMax) THEN value ELSE '' END"
-    private static let leavesMax = String(WatchSnapshot.leavesMax)
+    private static let leavesMax = String(NodeData.leavesMax)
 
     private static func leaves(_ path: String, _ limit: String) -> String {
         """

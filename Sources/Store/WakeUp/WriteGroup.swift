@@ -11,8 +11,6 @@ struct WriteGroup: Sendable {
     private let policy: NodeStore.WritePolicy
     private let now: WallInstant?
     private let sha256: @Sendable ([UInt8]) -> [UInt8]
-    /// The nodes above the subtrees that are replaced.
-    private let above: [NodePath]
 
     /// Values up to this length are compared themselves, longer ones by their hash: old values are not read whole.
     private static let shortMax = 64
@@ -23,20 +21,10 @@ struct WriteGroup: Sendable {
     ) {
         (self.writes, self.app, self.policy, self.now, self.sha256) = (writes, app, policy, now, sha256)
         targets = writes.targets.map(\.path)
-        var above: [NodePath] = []
-        var last: NodePath?
-        for target in targets {
-            // Neighbours share most of the nodes above them.
-            let shared = last.map { min(target.sharedDepth(with: $0) + 1, $0.depth) } ?? 0
-            above += target.nodes(fromDepth: shared).dropLast()
-            last = target
-        }
-        self.above = above
     }
 
     var readings: [Query] {
         [
-
             Query(PlannerSQL.inKeyOrder),
             Query(NodeSQL.lock) { $0.int64("app", app.value) },
             Query(NodeSQL.subtrees) {
@@ -51,7 +39,7 @@ struct WriteGroup: Sendable {
             },
             Query(NodeSQL.valuesAbove) {
                 $0.int64("app", app.value)
-                $0.textArray("paths", above.map(\.text))
+                $0.textArray("paths", writes.nodesAbove.map(\.text))
             },
             Query(NodeSQL.neighbours) { $0.subtrees(targets, of: app) },
         ]
@@ -76,14 +64,10 @@ struct WriteGroup: Sendable {
         let values = try answers[4].map { row throws(PostgresError) in
             StoredLeaf(path: NodePath(stored: try row.text()), valueBytes: Int(try row.int32()), fingerprint: [])
         }
-        var neighbours: [[NodePath]] = Array(repeating: [], count: targets.count)
-        let found = try answers[5].map { row throws(PostgresError) in
+        let neighbours = try answers[5].map { row throws(PostgresError) in
             (target: try row.place(upTo: targets.count), path: NodePath(stored: try row.text()))
         }
-        for (target, path) in found { neighbours[target].append(path) }
-        let surroundings = zip(targets, neighbours).map { target, beside in
-            SubtreeSurroundings(value: values.first { $0.path.contains(target) }, neighbours: beside)
-        }
+        let surroundings = writes.surroundings(values: values, neighbours: neighbours)
         return Before(leaves: leaves, surroundings: surroundings, isTooLarge: isTooLarge)
     }
 
