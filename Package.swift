@@ -98,7 +98,7 @@ let package = Package(
         target("QueueRules", .rules, ["Basis", "Model", "LaneRules"]),
         target("Content", .rules, ["Basis", "Model", "JSON", "Expressions"]),
         target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
-        target("WakeUpRules", .rules, ["Basis", "Model", "JSON"]),
+        target("WakeUpRules", .rules, ["Basis", "Model", "JSON", "Expressions"]),
 
         // Providers: one folder each.
         target(
@@ -328,7 +328,7 @@ let package = Package(
                 "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "Store", "GroupCommit", "Registry",
                 "TestSupport",
             ]),
-        testTarget("WakeUpRulesTests", ["Basis", "Model", "JSON", "WakeUpRules", "TestSupport"]),
+        testTarget("WakeUpRulesTests", ["Basis", "Model", "JSON", "Expressions", "WakeUpRules", "TestSupport"]),
         testTarget("TLSTests", ["Basis", "Signing", "TLS"]),
         testTarget(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),

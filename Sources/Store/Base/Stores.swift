@@ -30,7 +30,7 @@ package struct Stores: Sendable {
         notifier = WorkNotifier(pool: pool)
         registry = RegistryStore(pool: pool, notifier: notifier, appsFreshFor: appsFreshFor)
         messages = MessageStore(pool: pool, notifier: notifier, steps: steps)
-        let rules = RuleCache()
+        let rules = RuleReader()
         parcels = ParcelStore(pool: pool, notifier: notifier, rules: rules)
         stops = StopStore(pool: pool, notifier: notifier, steps: steps)
         feedback = FeedbackStore(pool: pool)

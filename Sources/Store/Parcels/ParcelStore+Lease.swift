@@ -67,7 +67,7 @@ extension ParcelStore {
         noting atWork: ClaimedRows<ParcelID>
     ) async throws(GroupFault) -> LeasedGroup {
         let pool = pool
-        let subscribers = SubscriberCheck(cache: rules, now: now ?? Clocks.wallNow())
+        let subscribers = SubscriberCheck(reader: rules, now: now ?? Clocks.wallNow())
         return try await translatingGroup { () throws(PostgresError) in
             // 40P01: another lease or a registration locked the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in

@@ -18,12 +18,12 @@ package struct ReadyRoutePage: Equatable, Sendable {
 package struct ParcelStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
-    let rules: RuleCache
+    let rules: RuleReader
 
     /// The most leases that one call rescues.
     static let rescuedMax: Int64 = 1_000
 
-    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleCache) {
+    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleReader) {
         (self.pool, self.notifier, self.rules) = (pool, notifier, rules)
     }
 

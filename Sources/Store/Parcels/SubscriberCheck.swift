@@ -9,7 +9,7 @@ import WakeUpRules
 /// The fan-out asked them when it cut the push, which may leave much later. A change of the rules ends subscriptions
 /// itself. A change of the data that the rules look up ends none, nor does the time.
 struct SubscriberCheck: Sendable {
-    let cache: RuleCache
+    let reader: RuleReader
     let now: WallInstant
 
     /// The subscriptions that a parcel's push is still meant for.
@@ -39,14 +39,14 @@ struct SubscriberCheck: Sendable {
         let query = Query(AudienceCheckSQL.watches) { $0.int64Array("watches", parcels.map(\.watch.value)) }
         let watches = try await transaction.run(query).map(Watch.init)
         let revisions = watches.compactMap { watch in watch.revision.map { (watch.app, $0) } }
-        let rules = try await cache.rules(Dictionary(revisions) { first, _ in first }, in: transaction)
+        let rules = try await reader.rules(Dictionary(revisions) { first, _ in first }, in: transaction)
         var readers: [Set<Int64>] = []
         for parcel in parcels {
             readers.append(Set(parcel.members.map(\.registration)))
-            guard let watch = watches.first(where: { $0.id == parcel.watch.value }), let rules = rules[watch.app],
-                rules.mayChange(at: watch.path.keys)
+            guard let watch = watches.first(where: { $0.id == parcel.watch.value }),
+                rules[watch.app].mayChange(at: watch.path.keys)
             else { continue }
-            let check = RuleCheck(app: watch.app, rules: rules, now: now)
+            let check = RuleCheck(app: watch.app, rules: rules[watch.app], now: now)
             let mayRead = try await check.mayRead(
                 watch.path, subscriptions: parcel.members.map(\.subscription), in: transaction)
             readers[readers.count - 1] = Set(zip(parcel.members, mayRead).filter(\.1).map(\.0.registration))

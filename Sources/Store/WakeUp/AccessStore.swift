@@ -10,9 +10,9 @@ package struct AccessStore: Sendable {
     package static let keysMax = 20
 
     let pool: PostgresPool
-    private let cache: RuleCache
+    private let reader: RuleReader
 
-    init(pool: PostgresPool, rules: RuleCache) { (self.pool, cache) = (pool, rules) }
+    init(pool: PostgresPool, rules: RuleReader) { (self.pool, reader) = (pool, rules) }
 
     /// The text of rules, and a number that rises with each change.
     package struct Rules: Equatable, Sendable {
@@ -38,24 +38,12 @@ package struct AccessStore: Sendable {
 
     /// Reads the access to an app's tree. Rules are read and parsed once for each revision.
     package func access(of app: AppID) async throws(StoreFault) -> Access {
-        let known = cache[app.value]
-        let queries = [
-            Query(AccessSQL.newRules) {
-                $0.int64("app", app.value)
-                $0.int64("known", known?.revision)
-            },
-            Query(AccessSQL.keys) { $0.int64("app", app.value) },
-        ]
+        let reading = reader.reading(of: app.value)
+        let queries = [reading.query, Query(AccessSQL.keys) { $0.int64("app", app.value) }]
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.read(queries)
-            let stored = try answers[0].first { row throws(PostgresError) in
-                (revision: try row.int64(), source: try row.textOrNil())
-            }
-            let rules = stored.map { stored in
-                stored.source.map { cache.parse($0, app.value, revision: stored.revision) } ?? known?.rules ?? .none
-            }
-            return Access(
-                rules: rules ?? .none, rulesRevision: stored?.revision, keys: try answers[1].map(UserKey.init))
+            let (rules, revision) = try reading.rules(answers[0])
+            return Access(rules: rules, rulesRevision: revision, keys: try answers[1].map(UserKey.init))
         }
     }
 
@@ -116,14 +104,6 @@ package struct AccessStore: Sendable {
 enum AccessSQL {
     static let rules = Statement("access_rules", "SELECT source, revision FROM node_rules WHERE app_id = :app")
 
-    /// The revision of the rules, and their text unless the revision is known.
-    static let newRules = Statement(
-        "access_new_rules",
-        """
-        SELECT revision, CASE WHEN revision IS DISTINCT FROM :known THEN source END
-        FROM node_rules WHERE app_id = :app
-        """)
-
     static let keys = Statement(
         "access_keys",
         "SELECT kid, algorithm, sealed, created_at FROM user_token_keys WHERE app_id = :app ORDER BY id")
@@ -145,16 +125,6 @@ enum AccessSQL {
 
     static let removeKey = Statement(
         "access_remove_key", "DELETE FROM user_token_keys WHERE app_id = :app AND kid = :kid")
-
-    static let values = Statement(
-        "access_values",
-        """
-        SELECT leaf.value, EXISTS (
-            SELECT FROM nodes WHERE app_id = :app AND path > asked.prefix AND path < asked.prefix_end)
-        FROM unnest(:paths, :prefixes, :ends) WITH ORDINALITY AS asked (path, prefix, prefix_end, place)
-        LEFT JOIN nodes leaf ON leaf.app_id = :app AND leaf.path = asked.path
-        ORDER BY asked.place
-        """)
 }
 
 extension AccessStore.Rules {

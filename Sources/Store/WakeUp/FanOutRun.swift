@@ -12,7 +12,7 @@ struct FanOutRun: Sendable {
     let order: FanOutOrder
     let now: WallInstant?
     private let contents: FanOutContents
-    private let cache: RuleCache
+    private let reader: RuleReader
     var turns: [Turn] = []
     /// Wake-ups, and notices of revocations.
     private(set) var messages: [MessageDraft] = []
@@ -20,8 +20,8 @@ struct FanOutRun: Sendable {
     private(set) var denied: [Int64] = []
     private(set) var progress: [SubscriptionProgress] = []
 
-    init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ cache: RuleCache) {
-        (self.order, self.now, self.contents, self.cache) = (order, now, contents, cache)
+    init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ reader: RuleReader) {
+        (self.order, self.now, self.contents, self.reader) = (order, now, contents, reader)
     }
 
     /// A claimed watch.
@@ -129,7 +129,7 @@ struct FanOutRun: Sendable {
         for place in turns.indices {
             guard let snapshot = turns[place].snapshot else { continue }
             let check = RuleCheck(
-                app: snapshot.app.value, rules: rules[snapshot.app.value] ?? .none, now: now ?? Clocks.wallNow())
+                app: snapshot.app.value, rules: rules[snapshot.app.value], now: now ?? Clocks.wallNow())
             let access = try await access(turns[place].candidates, snapshot.address.path, check, in: transaction)
             guard let decision = turns[place].rules?.decide(access, unsettled: unsettled, lost: lost) else { continue }
             for (group, members) in decision.wakeUps { wake(members, group, snapshot, at: place) }
@@ -139,10 +139,10 @@ struct FanOutRun: Sendable {
     }
 
     /// The read rules of the apps of this turn.
-    private func rules(in transaction: PostgresTransaction) async throws(PostgresError) -> [Int64: ReadRules] {
+    private func rules(in transaction: PostgresTransaction) async throws(PostgresError) -> RuleReader.AppRules {
         var revisions: [Int64: Int64] = [:]  // lookup only
         for snapshot in turns.compactMap(\.snapshot) { revisions[snapshot.app.value] = snapshot.rulesRevision }
-        return try await cache.rules(revisions, in: transaction)
+        return try await reader.rules(revisions, in: transaction)
     }
 
     /// Asks the read rules about candidates. Locked rows stay so until the transaction ends.

@@ -11,9 +11,9 @@ package struct FanOutStore: Sendable {
     let notifier: WorkNotifier
     private let turn = FanOutTurn()
     let revocationTurn = FanOutTurn()
-    let rules: RuleCache
+    let rules: RuleReader
 
-    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleCache) {
+    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleReader) {
         (self.pool, self.notifier, self.rules) = (pool, notifier, rules)
     }
 

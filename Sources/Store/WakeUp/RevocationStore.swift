@@ -69,7 +69,7 @@ private struct RevocationRun: Sendable {
     private let order: FanOutOrder
     private let now: WallInstant?
     private let contents: FanOutContents
-    private let cache: RuleCache
+    private let reader: RuleReader
     private var job: Job?
     private var reason = RevocationReason.expired
     private var found: [Subscription] = []
@@ -80,8 +80,8 @@ private struct RevocationRun: Sendable {
     /// The tokens that were unproven for too long.
     private var unproven: [Int64] = []
 
-    init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ cache: RuleCache) {
-        (self.order, self.now, self.contents, self.cache) = (order, now, contents, cache)
+    init(_ order: FanOutOrder, now: WallInstant?, _ contents: FanOutContents, _ reader: RuleReader) {
+        (self.order, self.now, self.contents, self.reader) = (order, now, contents, reader)
     }
 
     private struct Job: Sendable {
@@ -163,15 +163,11 @@ private struct RevocationRun: Sendable {
         found = try await transaction.run(self.next(of: job)).map(Subscription.init)
         if let state = job.state { kept = Set(found.filter { $0.state.column != state }.map(\.id)) }
         guard job.kind == .caused, job.reason == .permissionDenied, let first = found.first else { return true }
-        let read = try await transaction.run(Query(RuleSQL.rules) { $0.int64Array("apps", [job.app]) })
-        let source = try read.first { row throws(PostgresError) in
-            row.skip()
-            return (source: try row.text(), revision: try row.int64())
-        }
-        let rules = source.map { cache.parse($0.source, job.app, revision: $0.revision) } ?? .none
+        let reading = reader.reading(of: job.app)
+        let (rules, _) = try reading.rules(try await transaction.run(reading.query))
         let check = RuleCheck(app: first.app.value, rules: rules, now: now ?? Clocks.wallNow())
         let mayRead = try await check.mayRead(
-            found.map { .init(path: $0.path, claims: $0.claims) }, in: transaction)
+            found.map { .init(path: $0.path, auth: $0.claims?.auth) }, in: transaction)
         kept = Set(zip(found, mayRead).filter(\.1).map(\.0.id))
         return true
     }

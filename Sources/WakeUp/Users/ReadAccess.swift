@@ -95,15 +95,9 @@ package final class ReadAccess: Sendable {
     private func mayRead(
         _ path: NodePath, _ user: User?, _ app: AppID, _ rules: ReadRules
     ) async throws(StoreFault) -> Bool {
-        let (keys, now, auth) = (path.keys, clock(), user.map { UserClaims(ofToken: $0.claims) })
-        let lookups = rules.lookups(at: keys, auth: auth, now: now)
-        // Claims may be any text. At a path that can't be in a tree there is nothing.
-        let paths = lookups.compactMap { try? NodePath($0) }
-        let read = try await store.values(at: paths, app: app)
-        let values = Dictionary(zip(paths, read)) { first, _ in first }
-        return rules.mayRead(keys, auth: auth, now: now) { keys in
-            (try? NodePath(keys)).flatMap { values[$0] } ?? .null
-        }
+        let auth = user.map { UserClaims(ofToken: $0.claims) }
+        let question = ReadQuestion([ReadQuestion.Subject(path: path, auth: auth)], rules, now: clock())
+        return question.answers(try await store.values(at: question.paths, app: app)) == [true]
     }
 
     /// Forgets what is cached of an app, after a change on this process.
