@@ -51,9 +51,9 @@ struct AnswerReadingTests {
 
     @Test("count as accepted with a fault if they have a body")
     func oddlyAccepted() {
-        #expect(reading(200).oddity == nil)
+        #expect(reading(200).undocumentedBody == nil)
         let odd = reading(200, "Unregistered")
-        #expect(odd.accepted == [0] && odd.oddity == "the body is not empty")
+        #expect(odd.accepted == [0] && odd.undocumentedBody == "the body is not empty")
     }
 
     @Test("identify the expired provider token by its generation and connection")

@@ -62,14 +62,14 @@ struct FCMAnswerReadingTests {
         arguments: [#"{"name":"#, "{}", "<html>Sign in</html>", #"{"name":"projects/tower/mess"#])
     func oddlyAccepted(body: String) {
         #expect(reading(200, body).accepted == [0])
-        #expect(reading(200, body).oddity == "the body is not a JSON object that names the message")
+        #expect(reading(200, body).undocumentedBody == "the body is not a JSON object that names the message")
     }
 
     @Test(
         "count as accepted without a fault if their body names a message, or was cut off",
         arguments: ["", #"{"name":"projects/tower/messages/1"}"#, "{\n  \"name\": \"projects/tower/messages/1\"\n}\n"])
     func documented(body: String) {
-        #expect(reading(200, body).oddity == nil)
+        #expect(reading(200, body).undocumentedBody == nil)
     }
 
     @Test("refuse the access token of the request, and keep the connection")

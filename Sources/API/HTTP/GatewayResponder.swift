@@ -38,36 +38,36 @@ package struct GatewayResponder: HTTPResponder {
     package var shortcut: RequestShortcut { RequestShortcut(services, resources, authenticator, budget, places) }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
-        let incoming = Incoming(request: request, channel: context.channel)
+        let pending = PendingRequest(request: request, channel: context.channel)
         var response: Response
         do {
-            response = try await respond(to: incoming)
+            response = try await respond(to: pending)
         } catch let problem as Problem {
-            services.note(problem, on: incoming.endpoint)
-            response = Response(incoming.answer(problem))
+            services.note(problem, on: pending.endpoint)
+            response = Response(pending.answer(problem))
         }
-        response = await paced(response, incoming)
+        response = await paced(response, pending)
         let whole = request.method == .head ? response.createHeadResponse() : response
-        return isWanted(incoming) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
+        return isWanted(pending) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
     }
 
     /// The answer to a stranger that is refused comes after a while if there are many.
-    private func paced(_ response: Response, _ incoming: Incoming) async -> Response {
-        guard response.status.kind == .clientError, await isOfStranger(incoming) else { return response }
+    private func paced(_ response: Response, _ pending: PendingRequest) async -> Response {
+        guard response.status.kind == .clientError, await isOfStranger(pending) else { return response }
         let hasPlace = response.status != .tooManyRequests
         if hasPlace, strangers.mayRefuse() { return response }
         // Half as long, or half as long again: those that were refused together must not return together.
         let part = 0.5 + Double(services.entropy(1)[0]) / Double(UInt8.max)
-        let place = places.refusalWaits(on: incoming.channel)
+        let place = places.refusalWaits(on: pending.channel)
         defer { place?.refusalEnded() }
         try? await Task.sleep(for: .seconds(RetryHint.overloaded) * part)
-        return hasPlace ? Response(incoming.answer(.tooManyStrangers)) : response
+        return hasPlace ? Response(pending.answer(.tooManyStrangers)) : response
     }
 
-    private func isOfStranger(_ incoming: Incoming) async -> Bool {
-        if let isOfStranger = incoming.isOfStranger { return isOfStranger }
+    private func isOfStranger(_ pending: PendingRequest) async -> Bool {
+        if let isOfStranger = pending.isOfStranger { return isOfStranger }
         // No endpoint was found, so nobody has looked at the key.
-        return !(await hasValidKey(incoming.request))
+        return !(await hasValidKey(pending.request))
     }
 
     private func hasValidKey(_ request: Request) async -> Bool {
@@ -76,13 +76,13 @@ package struct GatewayResponder: HTTPResponder {
     }
 
     /// Whether the rest of the connection's input may be read.
-    private func isWanted(_ incoming: Incoming) -> Bool {
-        let request = incoming.request
+    private func isWanted(_ pending: PendingRequest) -> Bool {
+        let request = pending.request
         // The parser reads nothing after this request, and closing tells the client so.
         guard request.method != .connect else { return false }
         // A client that was not asked for its body may send it or not: the next bytes could be a body or a request.
-        guard incoming.isBodyAskedFor || !incoming.hasExpectations else { return false }
-        return incoming.isBodyRead || isSmall(request)
+        guard pending.isBodyAskedFor || !pending.hasExpectations else { return false }
+        return pending.isBodyRead || isSmall(request)
     }
 
     /// Whether the rest of a body is small enough to be read and dropped.
@@ -90,46 +90,46 @@ package struct GatewayResponder: HTTPResponder {
         BodyReader.declaredBytes(request).map { $0 <= services.limits.bodyBytesMax } ?? false
     }
 
-    private func respond(to incoming: Incoming) async throws -> Response {
-        let request = incoming.request
+    private func respond(to pending: PendingRequest) async throws -> Response {
+        let request = pending.request
         let target = try RequestTarget(request.head.path ?? "")
         let match = try match(request.method, target)
-        incoming.endpoint = match.endpoint
-        let caller = try await caller(of: match, incoming)
+        pending.endpoint = match.endpoint
+        let caller = try await caller(of: match, pending)
         let share = await share(of: match, caller, request)
-        incoming.isOfStranger = share == .strangers
+        pending.isOfStranger = share == .strangers
         if caller.hasKey || (match.endpoint.isOfApp && share != .strangers) {
-            places.keyWasShown(on: incoming.channel)
+            places.keyWasShown(on: pending.channel)
         }
         guard share == .strangers else {
             return try await PoolShare.$current.withValue(share) {
-                try await respond(to: incoming, target, match, caller)
+                try await respond(to: pending, target, match, caller)
             }
         }
         // The database is not asked before the request has a place.
         let app = services.stores.registry.hasSeen(slug: match.names[0]) ? match.names[0] : nil
         guard await strangers.enter(app) else { throw Problem.tooManyStrangers }
         defer { strangers.leave(app) }
-        return try await PoolShare.$current.withValue(share) { try await respond(to: incoming, target, match, caller) }
+        return try await PoolShare.$current.withValue(share) { try await respond(to: pending, target, match, caller) }
     }
 
     private func respond(
-        to incoming: Incoming, _ target: RequestTarget, _ match: EndpointMatch, _ caller: Caller
+        to pending: PendingRequest, _ target: RequestTarget, _ match: EndpointMatch, _ caller: Caller
     ) async throws -> Response {
-        let request = incoming.request
-        try incoming.checkExpectations()
+        let request = pending.request
+        try pending.checkExpectations()
         let (query, fault) = try query(of: target, match.endpoint)
         let key = try match.endpoint.takesKey ? IdempotencyKey.read(request.headers[values: .idempotencyKey]) : nil
-        try incoming.checkPreconditions()
+        try pending.checkPreconditions()
         let call = Call(
             match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller,
             fault: fault)
         switch match.endpoint.body {
-        case .none: return try await reply(to: call, incoming)
-        case .json: return try await readBody(of: call, incoming)
+        case .none: return try await reply(to: call, pending)
+        case .json: return try await readBody(of: call, pending)
         case .lines:
             try BodyReader.checkEncoding(request)
-            return try await reply(to: call, incoming)
+            return try await reply(to: call, pending)
         }
     }
 
@@ -151,7 +151,7 @@ package struct GatewayResponder: HTTPResponder {
         }
     }
 
-    private func readBody(of call: Call, _ incoming: Incoming) async throws -> Response {
+    private func readBody(of call: Call, _ pending: PendingRequest) async throws -> Response {
         let limits = services.limits
         try BodyReader.checkEncoding(call.request)
         try BodyReader.checkLength(call.request, limits)
@@ -159,8 +159,8 @@ package struct GatewayResponder: HTTPResponder {
         let app = await app(of: call.match, call.caller)
         var buffered = 0
         defer { budget.giveBack(buffered, of: app) }
-        incoming.askForBody()
-        let awaited = lateBodies.track(incoming.channel)
+        pending.askForBody()
+        let awaited = lateBodies.track(pending.channel)
         defer { lateBodies.forget(awaited) }
         var call = call
         call.body = try await BodyReader.read(call.request, limits) { bytes in
@@ -168,25 +168,25 @@ package struct GatewayResponder: HTTPResponder {
             buffered += bytes
         }
         lateBodies.forget(awaited)
-        incoming.isBodyRead = true
-        return try await reply(to: call, incoming)
+        pending.isBodyRead = true
+        return try await reply(to: call, pending)
     }
 
-    private func reply(to call: Call, _ incoming: Incoming) async throws -> Response {
+    private func reply(to call: Call, _ pending: PendingRequest) async throws -> Response {
         let endpoint = call.match.endpoint
         switch try await endpoint.handler(resources, call) {
         case .answer(let answer):
             guard let step = endpoint.step, let steps = services.steps else {
-                return try Response(answer, holding: share(of: answer, to: call), on: incoming.channel)
+                return try Response(answer, holding: share(of: answer, to: call), on: pending.channel)
             }
-            return Response(answer, announcing: step, to: steps, on: incoming.channel)
+            return Response(answer, announcing: step, to: steps, on: pending.channel)
         case .stream(let stream):
             if endpoint.body == .lines {
                 // From here on the handler owns the body.
-                incoming.isBodyRead = true
-                incoming.askForBody()
+                pending.isBodyRead = true
+                pending.askForBody()
             }
-            return Response(stream, on: incoming.channel, linger: services.limits.lingerTime)
+            return Response(stream, on: pending.channel, linger: services.limits.lingerTime)
         }
     }
 
@@ -204,19 +204,19 @@ package struct GatewayResponder: HTTPResponder {
     }
 
     /// Runs before anything else of the request is examined: a client without the right to ask learns nothing.
-    private func caller(of match: EndpointMatch, _ incoming: Incoming) async throws(Problem) -> Caller {
+    private func caller(of match: EndpointMatch, _ pending: PendingRequest) async throws(Problem) -> Caller {
         guard match.endpoint.access != .open else { return .nobody }
-        let authorization = incoming.request.headers[values: .authorization]
+        let authorization = pending.request.headers[values: .authorization]
         if case .reader = match.endpoint.access {
             if authorization.isEmpty { return .nobody }
             if let token = authenticator.userToken(in: authorization) { return .user(token: token) }
         }
         let caller: Caller
         do { caller = try await authenticator.caller(authorization: authorization) } catch {
-            incoming.isOfStranger = true
+            pending.isOfStranger = true
             throw error
         }
-        incoming.isOfStranger = false
+        pending.isOfStranger = false
         try caller.check(match)
         return caller
     }
@@ -241,7 +241,7 @@ package struct GatewayResponder: HTTPResponder {
     }
 }
 
-extension Incoming {
+extension PendingRequest {
     fileprivate func answer(_ problem: Problem) -> Answer { endpoint?.answer(problem) ?? Answer(problem) }
 }
 

@@ -212,7 +212,7 @@ extension RequestStallHandler {
     /// Whether the client waits for 100 Continue. HTTP/1.0 has no expectations: they are ignored.
     private static func waitsToBeAsked(_ head: HTTPRequestHead) -> Bool {
         head.version == .http1_1
-            && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == Incoming.bodyAfterAsking }
+            && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == PendingRequest.bodyAfterAsking }
     }
 
     /// Writes 100 Continue, once, and only for the request that is answered next.

@@ -18,7 +18,7 @@ package struct AnswerReading {
     /// The provider's complaint about the message itself; nil: it named nothing.
     package private(set) var complaint: MessageComplaint?
     /// The fault in the body of a plain success; nil: all are as documented.
-    package private(set) var oddity: String?
+    package private(set) var undocumentedBody: String?
 
     /// - Parameters:
     ///   - laneIsProven: a push was accepted a short time ago. One that this batch accepts proves the lane, too.
@@ -48,7 +48,9 @@ package struct AnswerReading {
             case .unknown(let fault): end(batch.members[answer.places], .unknown(fault))
             }
         }
-        if !acceptedBodies.isEmpty { oddity = provider.oddity(ofAccepted: acceptedBodies, bytes: batch.bytes) }
+        if !acceptedBodies.isEmpty {
+            undocumentedBody = provider.undocumentedBody(ofAccepted: acceptedBodies, bytes: batch.bytes)
+        }
         guard !responses.isEmpty else { return }
         let classified = provider.classify(
             responses, bytes: batch.bytes,

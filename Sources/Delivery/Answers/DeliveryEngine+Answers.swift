@@ -137,7 +137,7 @@ extension DeliveryEngine {
             &reasonNames)
         noteProof(out.lane, accepted: reading.accepted.count, refused: reading.refusedCount)
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
-        if let oddity = reading.oddity { report(oddity, out) }
+        if let undocumentedBody = reading.undocumentedBody { report(undocumentedBody, out) }
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
         if let throttling = reading.throttling { lanes.note(throttling: throttling, on: out.lane) }
         for (consequence, quote) in zip(reading.consequences, reading.quotes) {
@@ -151,18 +151,20 @@ extension DeliveryEngine {
 }
 
 extension DeliveryEngine {
-    private static let odditiesEvery: Duration = .seconds(60)
+    private static let undocumentedBodiesEvery: Duration = .seconds(60)
 
-    private func report(_ oddity: String, _ out: OutstandingParcel) {
+    private func report(_ undocumentedBody: String, _ out: OutstandingParcel) {
         let now = Clocks.monotonicNow()
-        guard oddRoutes.isDue(out.serviceRoute.route, now: now, every: Self.odditiesEvery) else { return }
+        guard undocumentedRoutes.isDue(out.serviceRoute.route, now: now, every: Self.undocumentedBodiesEvery) else {
+            return
+        }
         Task {
             let app = await lanes.slug(of: out.parcel.app)
             log.warning(
                 "Provider accepted pushes with an unexpected answer",
                 metadata: [
                     "app": "\(app)", "provider": "\(out.provider?.name ?? "")",
-                    "credential": "\(out.lane.credential.value)", "reason": "\(oddity)",
+                    "credential": "\(out.lane.credential.value)", "reason": "\(undocumentedBody)",
                 ])
         }
     }

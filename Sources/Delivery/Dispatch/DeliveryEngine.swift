@@ -34,7 +34,7 @@ package actor DeliveryEngine {
     var reasonNames = ReasonNames()
     var suspectRoutes = SuspectRoutes()
     /// Routes whose accepted pushes had answers with a fault.
-    var oddRoutes = SuspectRoutes()
+    var undocumentedRoutes = SuspectRoutes()
     var complaints = ReportedComplaints()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)

@@ -37,7 +37,7 @@ extension APNsProvider {
         return answers
     }
 
-    package func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
+    package func undocumentedBody(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
         bodies.isEmpty ? nil : "the body is not empty"
     }
 

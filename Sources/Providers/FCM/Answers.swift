@@ -35,7 +35,7 @@ extension FCMProvider {
         return answers
     }
 
-    package func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
+    package func undocumentedBody(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? {
         for body in bodies where !FCMResponse.namesMessage(bytes.span.extracting(body.range)) {
             return "the body is not a JSON object that names the message"
         }

@@ -88,7 +88,7 @@ package protocol PushProvider: Sendable {
     /// Says what is wrong with the bodies of plain successes, without quoting them; nil: they are as documented. The pushes
     /// are accepted all the same. A body that is missing may have been cut off, and is not given.
     /// - Parameter bytes: the bytes that the ranges refer to.
-    func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String?
+    func undocumentedBody(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String?
 }
 
 extension PushProvider {

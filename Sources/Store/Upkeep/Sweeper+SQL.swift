@@ -32,7 +32,7 @@ enum HousekeepingSQL {
 
     // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). `now()` stands
     // still, so the index can be used.
-    private static let youngest = """
+    private static let cutOffID = """
         (lpad(to_hex((extract(epoch FROM coalesce(:now, now()) - :age_us * interval '1 microsecond')
             * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
         """
@@ -49,7 +49,7 @@ enum HousekeepingSQL {
         """
         DELETE FROM message_contents WHERE message_id = ANY (ARRAY(
             SELECT c.message_id FROM message_contents c JOIN messages m ON m.id = c.message_id
-            WHERE c.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql) AND \(isOldByDueTime)
+            WHERE c.message_id < \(cutOffID) AND m.state >= \(MessageState.finished.sql) AND \(isOldByDueTime)
             ORDER BY c.message_id LIMIT :limit))
         """)
 
@@ -60,7 +60,7 @@ enum HousekeepingSQL {
         WITH gone AS MATERIALIZED (
             SELECT old.id FROM apps CROSS JOIN LATERAL (
                 SELECT m.id FROM messages m
-                WHERE m.app_id = apps.id AND m.origin > \(MessageOrigin.sender.sql) AND m.id < \(youngest)
+                WHERE m.app_id = apps.id AND m.origin > \(MessageOrigin.sender.sql) AND m.id < \(cutOffID)
                     AND m.state >= \(MessageState.finished.sql)
                 ORDER BY m.app_id, m.id LIMIT :limit
             ) AS old LIMIT :limit
@@ -104,7 +104,7 @@ enum HousekeepingSQL {
         """
         DELETE FROM inline_targets WHERE id = ANY (ARRAY(
             SELECT t.id FROM inline_targets t JOIN messages m ON m.id = t.message_id
-            WHERE t.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql) AND \(isOldByDueTime)
+            WHERE t.message_id < \(cutOffID) AND m.state >= \(MessageState.finished.sql) AND \(isOldByDueTime)
             ORDER BY t.message_id LIMIT :limit))
         """)
 

@@ -36,7 +36,7 @@ struct ManyTokensProvider: PushProvider {
     func isHeader(_ place: JSONPointer) -> Bool { false }
     func shownTexts(of content: MessageContent) -> ShownTexts { ShownTexts([.title, .body], patch: nil, others: []) }
     func wakeUp(_ members: [DataMember], _ presentation: WakeUpPresentation) -> MessageContent { MessageContent() }
-    func oddity(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? { nil }
+    func undocumentedBody(ofAccepted bodies: [ByteRange], bytes: [UInt8]) -> String? { nil }
 
     func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
         let texts = LocaleTable.texts(content.notification, content.localizations).map { $0?.body ?? "" }

@@ -2,11 +2,12 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-final class Incoming {
+/// A request that has no answer yet, and what the gateway has found out about it.
+final class PendingRequest {
     let request: Request
     let channel: any Channel
     var endpoint: Endpoint?
-    /// Whether the caller has shown no valid API key; nil while nobody has looked at it.
+    /// Whether the caller has shown no valid API key; nil: not found out yet.
     var isOfStranger: Bool?
     /// Whether the body was read to its end, or its handler reads it.
     var isBodyRead = false
