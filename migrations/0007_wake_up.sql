@@ -115,7 +115,7 @@ CREATE INDEX node_removals_due ON node_removals (due_at, id);
 
 -- A path with subscriptions. seq counts the writes that changed data at or below it. cut_at is when its
 -- subscriptions were last woken. overflow_seq: which children changed up to there is not known one by one any more.
--- adoptions counts how often subscriptions moved to another registration, or woke with their token: such a one is told
+-- moves counts how often subscriptions moved to another registration, or came back with their token: such a one is notified
 -- once more, also if a fan-out had just read it. wants_value and wants_children: a subscription asks for the data of the node, or for the
 -- children that changed. weight_bytes and weight_leaves are those of the leaves at and below the path.
 CREATE TABLE watches (
@@ -125,7 +125,7 @@ CREATE TABLE watches (
     seq            bigint  NOT NULL DEFAULT 0,
     cut_at         timestamptz,
     overflow_seq   bigint  NOT NULL DEFAULT 0,
-    adoptions      bigint  NOT NULL DEFAULT 0,
+    moves          bigint  NOT NULL DEFAULT 0,
     wants_value    boolean NOT NULL DEFAULT false,
     wants_children boolean NOT NULL DEFAULT false,
     weight_bytes   bigint  NOT NULL CHECK (weight_bytes >= 0),
@@ -147,10 +147,10 @@ CREATE TABLE watch_changes (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on, vacuum_truncate = off);
 
--- Watches with changes that not all their subscriptions were told: the queue of the fan-out. tries counts the looks that
--- found nothing to cut, and spaces the next ones. after_registration is the cursor of a round through more subscriptions
--- than one transaction cuts; round_seq is the watch's number when the round began, and skipped: an earlier part of the
--- round passed some subscriptions over. soonest_at: a change brings the row forward to then. Due since the epoch: the
+-- Watches with changes that were not reported to all their subscriptions: the queue of the fan-out. tries counts the rounds
+-- that found nothing to cut, and spaces the next ones. after_registration is the cursor of a round through more subscriptions
+-- than one transaction cuts; round_seq is the watch's number when the round began, and skipped: an earlier slice of the
+-- round skipped some subscriptions. soonest_at: a change brings the row forward to then. Due since the epoch: the
 -- watch has lost its last subscription, and is to be removed.
 CREATE TABLE due_watches (
     watch_id           bigint      PRIMARY KEY,
@@ -194,7 +194,7 @@ CREATE INDEX subscriptions_expiring ON subscriptions (expires_at, id);
 CREATE INDEX subscriptions_of_app ON subscriptions (app_id, id);
 CREATE INDEX subscriptions_of_user ON subscriptions (app_id, user_id, id) WHERE user_id <> '';
 
--- The last wake-up of a subscription. sent_seq is the watch's number whose changes it has told. message_id is the
+-- The last wake-up of a subscription. sent_seq is the watch's number whose changes it has reported. message_id is the
 -- message; null: none yet. Whether its push has ended is read from the message's parcels and stored nowhere. Narrow,
 -- because each wake-up changes its row: no index may be added here.
 CREATE TABLE subscription_progress (
@@ -244,7 +244,7 @@ END $$;
 CREATE TRIGGER subscriptions_deleted AFTER DELETE ON subscriptions REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION subscriptions_deleted();
 
--- A removed device takes its subscriptions with it, and tells nobody.
+-- A removed device takes its subscriptions with it, and notifies nobody.
 CREATE FUNCTION registrations_unsubscribed() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
@@ -256,7 +256,7 @@ END $$;
 CREATE TRIGGER registrations_unsubscribed AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION registrations_unsubscribed();
 
--- Subscriptions that ended in a statement about their registration, whose devices are still to be told that permission was
+-- Subscriptions that ended in a statement about their registration, whose devices still need the notice that permission was
 -- denied. slug and path are those of the notices: the app may be deleted and the watch removed meanwhile.
 CREATE TABLE ended_subscriptions (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

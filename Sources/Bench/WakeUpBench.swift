@@ -53,7 +53,7 @@ struct WakeUpBench: AsyncParsableCommand {
     private func show(_ figures: [WakeUpFigures], endsPerSecond: Double, _ memory: Int64) {
         let alone = figures.map(\.alone).median
         let watched = figures.map(\.watched).median
-        let (woken, told) = (figures.map(\.wakeUpsPerSecond).median, figures.map(\.broadcastPerSecond).median)
+        let (woken, broadcast) = (figures.map(\.wakeUpsPerSecond).median, figures.map(\.broadcastPerSecond).median)
         if options.json {
             func number(_ value: Double) -> JSONValue { JSONNumber(value).map { .number($0) } ?? .null }
             return writeJSON(
@@ -62,8 +62,8 @@ struct WakeUpBench: AsyncParsableCommand {
                         JSONMember("write_p99_ms", number(alone)), JSONMember("watched_write_p99_ms", number(watched)),
                         JSONMember("write_ratio", number(watched / alone)),
                         JSONMember("wake_ups_per_second", number(woken)),
-                        JSONMember("broadcast_per_second", number(told)),
-                        JSONMember("fan_out_ratio", number(woken / told)),
+                        JSONMember("broadcast_per_second", number(broadcast)),
+                        JSONMember("fan_out_ratio", number(woken / broadcast)),
                         JSONMember("expired_per_second", number(endsPerSecond)),
                         JSONMember("memory_bytes_max", .number(.whole(memory))),
                     ])))
@@ -75,7 +75,8 @@ struct WakeUpBench: AsyncParsableCommand {
                 watched / alone))
         Console.write(
             String(
-                format: "fan-out: %.0f pushes a second, %.2f of a broadcast's %.0f", woken, woken / told, told))
+                format: "fan-out: %.0f pushes a second, %.2f of a broadcast's %.0f", woken, woken / broadcast, broadcast
+            ))
         Console.write(String(format: "expiry: %.0f subscriptions a second, each with its notice", endsPerSecond))
         Console.write("memory: the gateway had at most \(memory >> 20) MiB")
     }
@@ -173,7 +174,7 @@ private struct WakeUpFixture {
             let before = try await pool.read(Query(Self.heard)).one(Int64.init)
             try await pool.script("UPDATE subscriptions SET expires_at = now()")
             let start = Self.clock.now
-            try await Self.waitUntil(Self.isToldOfExpiry, pool)
+            try await Self.waitUntil(Self.isNotifiedOfExpiry, pool)
             let time = Self.clock.now - start
             let heard = try await pool.read(Query(Self.heard)).one(Int64.init) - before
             guard heard == Int64(devices) else {
@@ -202,6 +203,6 @@ private struct WakeUpFixture {
     private static let isQuiet = Statement(
         unprepared: "SELECT NOT EXISTS (SELECT FROM due_watches) AND NOT EXISTS (SELECT FROM parcels)")
 
-    private static let isToldOfExpiry = Statement(
+    private static let isNotifiedOfExpiry = Statement(
         unprepared: "SELECT NOT EXISTS (SELECT FROM subscriptions) AND NOT EXISTS (SELECT FROM parcels)")
 }

@@ -8,10 +8,11 @@ import Reactor
 import Store
 import Synchronization
 
-/// Tells subscriptions what changed at their paths, until no watch is due.
+/// Notifies subscriptions of changes at their paths, until no watch is due.
 ///
 /// Any number of fan-outs run beside each other: the database gives each watch to one of them. The second one of a
-/// process starts when the first finds more than one turn of work, so a small fan-out need not wait for a large one.
+/// process starts when the first finds more work than for one transaction, so a small fan-out need not wait for a large
+/// one.
 package final class FanOutService: Sendable {
     private static let workers = 2
     /// The subscriptions of one transaction: as many as a planner's slice has members.
@@ -49,7 +50,7 @@ package final class FanOutService: Sendable {
 
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
-            for place in signals.indices { group.addTask { await self.work(place) } }
+            for index in signals.indices { group.addTask { await self.work(index) } }
             group.addTask { await self.revoke() }
             group.addTask {
                 while !Task.isCancelled {
@@ -79,12 +80,12 @@ package final class FanOutService: Sendable {
         }
     }
 
-    private func work(_ place: Int) async {
-        for await _ in signals[place].signals {
-            var turns = 0
+    private func work(_ index: Int) async {
+        for await _ in signals[index].signals {
+            var transactions = 0
             while !Task.isCancelled, await fanOut() {
-                turns += 1
-                if turns == 1, place + 1 < signals.count { signals[place + 1].notify() }
+                transactions += 1
+                if transactions == 1, index + 1 < signals.count { signals[index + 1].notify() }
             }
         }
     }
@@ -94,12 +95,12 @@ package final class FanOutService: Sendable {
         do {
             let reply = try await delivery.leasing { leasing throws(StoreFault) in
                 let reply = try await store.fanOut(order, leasing: leasing, contents: contents)
-                if case .told = reply { steps?.reached(.fanOutCommitted) }
+                if case .notified = reply { steps?.reached(.fanOutCommitted) }
                 return (reply, reply.written)
             }
             switch reply {
-            case .told(_, let subscriptions, _):
-                log.debug("Subscriptions were told of changes", metadata: ["subscriptions": "\(subscriptions)"])
+            case .notified(_, let subscriptions, _):
+                log.debug("Subscriptions were notified of changes", metadata: ["subscriptions": "\(subscriptions)"])
                 return true
             case .nothing:
                 if let wait = try await store.nextDue() { wake(after: wait) }
@@ -111,7 +112,7 @@ package final class FanOutService: Sendable {
         }
     }
 
-    /// Notifies once a watch falls due. One alarm is enough: it looks for the next one.
+    /// Notifies once a watch falls due. One alarm is enough: it asks for the next one.
     private func wake(after wait: Duration) {
         let instant = Clocks.monotonicNow() + wait
         let isSooner = alarm.withLock { alarm in

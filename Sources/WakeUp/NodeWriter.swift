@@ -66,7 +66,7 @@ package struct NodeWriter: Sendable {
         return .removing
     }
 
-    /// Tells a write that is too large from one whose nodes are still being removed.
+    /// Distinguishes a write that is too large from one whose nodes are still being removed.
     private func explained(
         _ reply: NodeStore.WriteReply, _ write: TreeWrite, _ app: AppID
     ) async throws(StoreFault) -> NodeStore.WriteReply {

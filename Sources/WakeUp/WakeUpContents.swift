@@ -38,7 +38,7 @@ struct WakeUpContents: Sendable {
             id: id, content: stored, pushType: message.options.pushType, lifetime: message.options.lifetime)
     }
 
-    /// Returns nil if there is nothing to tell: no child has changed, or the provider is not offered any more.
+    /// Returns nil if there is nothing to report: no child has changed, or the provider is not offered any more.
     private func content(for group: FanOutGroup) -> FanOutContent? {
         guard let provider = PushProviders.offered(group.provider) else { return nil }
         let id = Self.newID()

@@ -161,7 +161,7 @@ private struct Walk {
 
     /// The nodes that are open had data.
     mutating func noteData() {
-        for place in open.indices { open[place].hadData = true }
+        for index in open.indices { open[index].hadData = true }
     }
 
     /// Notes that a value above the entered subtree goes. Returns false if it went before.

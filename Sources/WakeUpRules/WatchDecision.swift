@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-/// The decision of one turn of a watch: who is notified, and of what.
+/// The decision of one round of a watch: who is notified, and of what.
 package struct WatchDecision: Sendable {
     /// The subscriptions that get the same wake-up, in the order in which their messages are made.
     package let wakeUps: [(group: WakeUpGroup, members: [SubscriptionStatus])]
@@ -19,20 +19,20 @@ package struct WatchDecision: Sendable {
     }
 }
 
-extension WatchTurn {
-    /// Decides for the turn's candidates. A subscription whose last push has not ended is asked about too: a retry must
-    /// not show what its user may no longer read.
+extension WatchRound {
+    /// Decides for the round's candidates. A subscription whose last push has not ended is asked about too: a retry
+    /// must not show what its user may no longer read.
     ///
     /// - Parameters:
     ///   - access: the candidates, and whether their users may read the path.
     ///   - unsettled: the pushes that have not ended.
     ///   - lost: the pushes that were discarded.
     package mutating func decide(_ access: CandidateAccess, unsettled: PushSet, lost: PushSet) -> WatchDecision {
-        let told = toTell(access.allowed, isUnsettled: { unsettled.includesLastPush(of: $0) })
+        let notified = toNotify(access.allowed, isUnsettled: { unsettled.includesLastPush(of: $0) })
         let denied = access.denied
         if !denied.isEmpty { noteRevoked() }
         return WatchDecision(
-            wakeUps: WakeUpGroup.groups(of: told, isLost: { lost.includesLastPush(of: $0) }), revoked: denied)
+            wakeUps: WakeUpGroup.groups(of: notified, isLost: { lost.includesLastPush(of: $0) }), revoked: denied)
     }
 
     /// Returns the progress of subscriptions that were decided on together.

@@ -96,7 +96,7 @@ enum StateText {
                 SELECT 19, app_id || path, 0, concat_ws('|', 'leaf', app_id, path, value) FROM nodes
                 UNION ALL
                 SELECT 20, id::text, id, concat_ws('|', 'watch', id, app_id, path, seq, \(micros("cut_at")), overflow_seq,
-                    adoptions, wants_value::int, wants_children::int, weight_bytes, weight_leaves)
+                    moves, wants_value::int, wants_children::int, weight_bytes, weight_leaves)
                 FROM watches
                 UNION ALL
                 SELECT 21, lpad(watch_id::text, 9, '0') || lpad(seq::text, 9, '0') || child, 0,
@@ -197,7 +197,7 @@ extension StateText {
 extension WatchRow {
     fileprivate var cells: [Any] {
         [
-            "watch", id, app.value, path.text, seq, cutAt.cell, overflowSeq, adoptions, wantsValue ? 1 : 0,
+            "watch", id, app.value, path.text, seq, cutAt.cell, overflowSeq, moves, wantsValue ? 1 : 0,
             wantsChildren ? 1 : 0, weightBytes, weightLeaves,
         ]
     }

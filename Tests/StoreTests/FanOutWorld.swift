@@ -24,7 +24,7 @@ struct FanOutWorld {
     private final class LaterClock: Sendable {
         private let last = Mutex(Clocks.wallNow() + .seconds(86_400))
 
-        /// Longer than any watch waits for its next turn.
+        /// Longer than any watch waits for its next round.
         private static let wait: Duration = .seconds(10)
 
         var now: WallInstant { last.withLock { $0 } }
@@ -108,7 +108,7 @@ struct FanOutWorld {
         let now = clock.next()
         for _ in 0..<turnsMax {
             let reply = try await world.stores.fanOuts.fanOut(order, now: now, contents: Self.contents)
-            guard case .told(let messages, _, _) = reply else { break }
+            guard case .notified(let messages, _, _) = reply else { break }
             count += messages
         }
         return count
@@ -147,7 +147,7 @@ struct FanOutWorld {
     func revoke(after wait: Duration = .zero) async throws -> Int {
         let order = FanOutOrder(subscriptionsMax: 20_000, parcelMembersMax: 5_000, format: 1)
         var count = 0
-        while case .told(_, let subscriptions, _) = try await world.stores.fanOuts.revoke(
+        while case .notified(_, let subscriptions, _) = try await world.stores.fanOuts.revoke(
             order, now: Clocks.wallNow() + wait, contents: Self.contents)
         { count += subscriptions }
         return count

@@ -18,14 +18,14 @@ package struct SimulatedFanOutOrder: Sendable {
     }
 }
 
-/// A wake-up, as a fan-out decides it for subscriptions that are told the same.
+/// A wake-up, as a fan-out decides it for subscriptions that get the same one.
 package struct SimulatedWakeUp: Equatable, Sendable {
     package let watch: Int64
     /// The watch's number when it was read.
     package let seq: Int64
     package let mode: WakeUpMode
     package let provider: Provider
-    /// The data of the node, or the children that changed, in words. nil: there is nothing to tell.
+    /// The data of the node, or the children that changed, as text. nil: there is nothing to report.
     package let text: String?
     /// The subscriptions' ids, and their registrations.
     package let subscriptions: [Int64]
@@ -36,7 +36,7 @@ package struct SimulatedWakeUp: Equatable, Sendable {
 extension SimulatedStore {
     package static let watchesMax = 64
 
-    /// Tells subscriptions of due watches what changed, in one transaction. Returns the wake-ups; nil: no watch is due.
+    /// Notifies subscriptions of due watches of changes, in one transaction. Returns the wake-ups; nil: no watch is due.
     ///
     /// - Parameter name: makes the id of a message about a watch.
     package mutating func fanOut(
@@ -48,19 +48,19 @@ extension SimulatedStore {
         (due, leftApp) = divide(due, order)
         let limit = leftApp == nil && due.count == 1 ? order.subscriptionsMax : order.fewSubscriptions
         var writes: [SimulatedWakeUp] = []
-        var turns: [(watch: Int64, turn: WatchTurn)] = []
+        var rounds: [(watch: Int64, round: WatchRound)] = []
         for row in due {
             guard let watch = watch(row.watch) else { continue }
             let read = next(of: row, limit).compactMap { status(of: $0, now) }
-            var turn = WatchTurn(
-                WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after, skipped: row.skipped),
+            var round = WatchRound(
+                WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after, skippedEarlier: row.skipped),
                 status(of: watch, order),
                 reading: read, limit: limit)
-            writes += tell(watch, &turn, name)
-            turns.append((watch.id, turn))
+            writes += wakeUps(of: watch, &round, name)
+            rounds.append((watch.id, round))
         }
         for wakeUp in writes { carryOut(wakeUp, order, now) }
-        for (watch, turn) in turns { end(turn, of: watch, now) }
+        for (watch, round) in rounds { end(round, of: watch, now) }
         // Those that had no subscription are removed, with all that belongs to them.
         for row in due where row.after == 0 && !subscriptions.contains(where: { $0.watch == row.watch }) {
             watches.removeAll { $0.id == row.watch }
@@ -97,21 +97,21 @@ extension SimulatedStore {
 
     private func status(of watch: WatchRow, _ order: SimulatedFanOutOrder) -> WatchStatus {
         WatchStatus(
-            seq: watch.seq, adoptions: watch.adoptions, isEnabled: true, isTooHeavy: false, gather: order.gather,
+            seq: watch.seq, moves: watch.moves, isEnabled: true, isTooHeavy: false, gather: order.gather,
             hasValue: true, hasChildren: true)
     }
 
-    /// Decides what each group is told.
-    private func tell(
-        _ watch: WatchRow, _ turn: inout WatchTurn, _ name: (Int64) -> MessageID
+    /// Decides which groups are notified, and of what.
+    private func wakeUps(
+        of watch: WatchRow, _ round: inout WatchRound, _ name: (Int64) -> MessageID
     ) -> [SimulatedWakeUp] {
-        let candidates = turn.candidates
+        let candidates = round.candidates
         let access = CandidateAccess(candidates, mayRead: candidates.map { _ in true })
-        let decision = turn.decide(access, unsettled: unsettled(candidates), lost: lost(candidates))
+        let decision = round.decide(access, unsettled: unsettled(candidates), lost: lost(candidates))
         return decision.wakeUps.map { group, members in
             let text = text(for: group, watch)
             let message = text.map { _ in name(watch.id) }
-            let progress = turn.progress(of: members, message: message?.value)
+            let progress = round.progress(of: members, message: message?.value)
             return SimulatedWakeUp(
                 watch: watch.id, seq: watch.seq, mode: group.mode, provider: group.provider, text: text,
                 subscriptions: progress.map(\.subscription),
@@ -164,7 +164,7 @@ extension SimulatedStore {
         String(decoding: NodeText.compose(leaves(of: app, at: path), at: path), as: UTF8.self)
     }
 
-    /// The children that changed after a write, as the real world tells them; nil: no child has changed.
+    /// The children that changed after a write, as the real world reports them; nil: no child has changed.
     private func changes(of watch: WatchRow, _ group: WakeUpGroup) -> String? {
         let seq = group.sentSeq
         var changes = ChildChanges()
@@ -179,7 +179,7 @@ extension SimulatedStore {
         return changes.isEmpty ? nil : changes.text
     }
 
-    /// Writes a message with its parcels, and notes what subscriptions were told.
+    /// Writes a message with its parcels, and notes the progress of subscriptions.
     private mutating func carryOut(_ wakeUp: SimulatedWakeUp, _ order: SimulatedFanOutOrder, _ now: WallInstant) {
         for place in subscriptions.indices where wakeUp.subscriptions.contains(subscriptions[place].id) {
             subscriptions[place].sentSeq = wakeUp.seq
@@ -208,16 +208,16 @@ extension SimulatedStore {
         _ = writeParcels(routed, message, order.parcelMembersMax, now)
     }
 
-    private mutating func end(_ turn: WatchTurn, of id: Int64, _ now: WallInstant) {
+    private mutating func end(_ round: WatchRound, of id: Int64, _ now: WallInstant) {
         guard let place = placeOfWatch(id) else { return }
-        let end = turn.end
+        let end = round.end
         if end.wakesSome { watches[place].cutAt = now }
         let watch = watches[place]
         if end.isOver {
             watches[place].overflowSeq = max(watch.overflowSeq, end.roundSeq)
             childChanges.removeAll { $0.watch == id && $0.seq <= end.roundSeq }
         }
-        let hasChanged = watch.seq != end.roundSeq || watch.adoptions != end.adoptions
+        let hasChanged = watch.seq != end.roundSeq || watch.moves != end.moves
         if end.isOver, !hasChanged { dueWatches.removeAll { $0.watch == id } }
         guard let row = dueWatches.firstIndex(where: { $0.watch == id }) else { return }
         dueWatches[row].dueAt = now + (hasChanged ? end.soonest : end.next)
@@ -254,7 +254,7 @@ extension SimulatedStore {
     }
 }
 
-/// Devices that hear that their subscription has expired.
+/// Devices that are notified that their subscription has expired.
 package struct SimulatedNotice: Equatable, Sendable {
     package let watch: Int64
     package let provider: Provider
@@ -263,7 +263,7 @@ package struct SimulatedNotice: Equatable, Sendable {
 }
 
 extension ChildChanges {
-    /// The changes in words, by kind and then by name.
+    /// The changes as text, by kind and then by name.
     package var text: String {
         func data(_ child: Child) -> String {
             guard case .json(let json) = child.data else { return "\(child.key)=?" }

@@ -17,7 +17,7 @@ package struct WatchRow: Equatable, Sendable {
     package var seq: Int64 = 0
     package var cutAt: WallInstant?
     package var overflowSeq: Int64 = 0
-    package var adoptions: Int64 = 0
+    package var moves: Int64 = 0
     package var wantsValue = false
     package var wantsChildren = false
     package var weightBytes: Int64

@@ -58,7 +58,7 @@ extension SimulatedStore {
         return held.first { $0.stored.kind == .alert || $0.stored.kind == .wakeUp }?.id
     }
 
-    /// - Parameter message: the last one that the subscription was told; nil: any.
+    /// - Parameter message: the last one that the subscription got; nil: any.
     func subscribes(_ registration: RegistrationID, to watch: WatchID, message: MessageID? = nil) -> Bool {
         subscriptions.contains { subscription in
             subscription.watch == watch.value && subscription.registration == registration
@@ -125,7 +125,7 @@ extension SimulatedStore {
         watches[place].overflowSeq = watches[place].seq
     }
 
-    /// Gives the subscriptions of a token to the registration that holds it now. They are told once more.
+    /// Gives the subscriptions of a token to the registration that holds it now. They are notified once more.
     mutating func moveSubscriptions(from former: RegistrationID, to holder: RegistrationID, now: WallInstant) {
         let own = subscriptions.filter { $0.registration == holder }
         for moved in subscriptions where moved.registration == former {
@@ -133,17 +133,17 @@ extension SimulatedStore {
             // The two would become one: the younger stays.
             removeSubscriptions { $0.id == min(moved.id, other.id) }
         }
-        var adopted: [Int64] = []
+        var moved: [Int64] = []
         for place in subscriptions.indices where subscriptions[place].registration == former {
             subscriptions[place].registration = holder
             (subscriptions[place].sentSeq, subscriptions[place].message) = (-1, nil)
-            adopted.append(subscriptions[place].watch)
+            moved.append(subscriptions[place].watch)
         }
-        countAdoption(of: Set(adopted), now)
+        countMove(of: Set(moved), now)
         registrations.removeAll { $0.id == former && $0.stored.kind == .wakeUp && !$0.isLive }
     }
 
-    /// Lets the subscriptions of a revived registration be told once more, unless nothing has ever changed.
+    /// Lets the subscriptions of a revived registration be notified once more, unless nothing has ever changed.
     mutating func awaken(_ registration: RegistrationID, now: WallInstant) {
         var woken: [Int64] = []
         for place in subscriptions.indices where subscriptions[place].registration == registration {
@@ -154,12 +154,12 @@ extension SimulatedStore {
             (subscriptions[place].sentSeq, subscriptions[place].message) = (-1, nil)
             woken.append(subscription.watch)
         }
-        countAdoption(of: Set(woken), now)
+        countMove(of: Set(woken), now)
     }
 
-    private mutating func countAdoption(of ids: Set<Int64>, _ now: WallInstant) {
+    private mutating func countMove(of ids: Set<Int64>, _ now: WallInstant) {
         for place in watches.indices where ids.contains(watches[place].id) {
-            watches[place].adoptions += 1
+            watches[place].moves += 1
             makeDue(watches[place], at: now)
             for row in dueWatches.indices where dueWatches[row].watch == watches[place].id {
                 dueWatches[row].dueAt = min(dueWatches[row].dueAt, now)

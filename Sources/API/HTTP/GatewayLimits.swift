@@ -27,8 +27,8 @@ package struct GatewayLimits: Sendable {
     /// The longest time that such a read takes the database: half of `readAdmissionTimeout`, for which others wait. The
     /// largest node takes a fraction of a second.
     package var strangersReadTimeMax: Duration = .seconds(5)
-    /// The most requests of callers without a valid API key, under way or waiting. Those of one app may have half: so many
-    /// phones may be told at once to read one node.
+    /// The most requests of callers without a valid API key, under way or waiting. Those of one app may have half: so
+    /// many phones may be notified at once to read one node.
     package var strangersMax = 1_024
     /// The most of these under way: enough to keep their sessions with the database busy. More would be work that the
     /// requests of keys wait for.

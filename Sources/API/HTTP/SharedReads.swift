@@ -2,7 +2,8 @@ import Synchronization
 
 /// Equal reads share one. Each caller gets a value that was read after it had asked.
 ///
-/// A read that is under way may be older than the change that the caller was told of. So the caller joins the next one.
+/// A read that is under way may be older than the change that the caller was notified of. So the caller joins the next
+/// one.
 package final class SharedReads<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private typealias Waiter = CheckedContinuation<Value, Never>
 

@@ -5,8 +5,8 @@ import WakeUpRules
 
 /// Reads the nodes of data trees, as the text of an answer.
 ///
-/// Equal reads share one, so all devices of an app may read at once what they were told of. Only the reads of large nodes
-/// wait for a place. Callers without an API key have places and reads of their own (decision 0051).
+/// Equal reads share one, so all devices of an app may read at once the change that they were notified of. Only the
+/// reads of large nodes wait for a place. Callers without an API key have their own places and reads (decision 0051).
 struct NodeReads: Sendable {
     /// A question. The caller's right to ask it is not examined here.
     struct Question: Hashable, Sendable {

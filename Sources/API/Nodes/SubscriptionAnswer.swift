@@ -19,7 +19,7 @@ enum SubscriptionAnswer {
         JSONWriter.page(page.subscriptions, next: page.next?.text, capacity: 16_384) { write($1, to: &$0) }
     }
 
-    /// One subscription, and how far its device has been told.
+    /// One subscription, and how far changes were reported to its device.
     static func body(_ subscription: SubscriptionRecord) -> [UInt8] {
         JSONWriter.body(capacity: 512) {
             write(subscription, to: &$0)

@@ -102,8 +102,8 @@ struct WakeUpHandlers: Sendable {
         return Asked(app: app, path: path, device: device, mode: mode)
     }
 
-    /// Whether a provider reads the token, and each that does takes the smallest payloads of the path, with the app's own
-    /// texts. Others could never be told anything.
+    /// Whether a provider reads the token, and each that does takes the smallest payloads of the path, with the app's
+    /// own texts. Others could never be notified.
     private static func canWake(
         _ device: String, at address: WakeUpAddress, _ presentation: WakeUpPresentation
     ) -> Bool {

@@ -45,7 +45,7 @@ package enum Step: Int, Sendable, CaseIterable {
     case cutCommitted = 20
     /// Writes to a data tree, with the watches that they raise, are written, not committed.
     case nodeWritten = 21
-    /// They are committed; no client has an answer, and nobody is told of the changes.
+    /// They are committed; no client has an answer, and nobody is notified of the changes.
     case nodeCommitted = 22
     /// Wake-ups are cut into parcels, and their subscriptions marked, not committed.
     case fanOutWritten = 23

@@ -23,7 +23,7 @@ enum AdoptionSQL {
                 WHERE id = ANY (ARRAY(SELECT watch_id FROM \(subscriptions))) AND (SELECT count(*) FROM forgotten) >= 0
                 ORDER BY id FOR NO KEY UPDATE
             ), counted AS (
-                UPDATE watches SET adoptions = adoptions + 1
+                UPDATE watches SET moves = moves + 1
                 WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id, app_id
             ), early AS (
                 SELECT own.* FROM counted CROSS JOIN LATERAL (
@@ -69,24 +69,24 @@ enum AdoptionSQL {
             ) AS other))
         """)
 
-    /// Gives subscriptions to the new holder. A push to the former one may be lost, so they are told once more.
+    /// Gives subscriptions to the new holder. A push to the former one may be lost, so they are notified once more.
     ///
-    /// A fan-out that has read them keeps the watch due, because the watch counts adoptions. Watches are locked before
-    /// their rows in due_watches are looked at, as in writes and fan-outs.
+    /// A fan-out that has read them keeps the watch due, because the watch counts moves. Watches are locked before
+    /// their rows in due_watches are read, as in writes and fan-outs.
     static let adopt = Statement(
         "adoption_adopt",
         """
-        WITH moved AS MATERIALIZED (\(moved)), adopted AS (
+        WITH moved AS MATERIALIZED (\(moved)), followed AS (
             UPDATE subscriptions s SET registration_id = moved.holder
             FROM moved WHERE s.registration_id = moved.former RETURNING s.id, s.watch_id
         ), forgotten AS (
             UPDATE subscription_progress p SET sent_seq = -1, message_id = NULL
-            FROM adopted WHERE p.subscription_id = adopted.id RETURNING p.subscription_id
-        ), \(makeDue("adopted"))
+            FROM followed WHERE p.subscription_id = followed.id RETURNING p.subscription_id
+        ), \(makeDue("followed"))
         """)
 
-    /// Lets the subscriptions of revived registrations be told once more, unless nothing has ever changed. They slept
-    /// while the token was retired, and the push that showed its death told nobody.
+    /// Lets the subscriptions of revived registrations be notified once more, unless nothing has ever changed. They got
+    /// nothing while the token was retired, and the push that showed its death reached nobody.
     static let awaken = Statement(
         "adoption_awaken",
         """
@@ -113,7 +113,7 @@ enum AdoptionSQL {
 }
 
 extension Query {
-    /// Lets the subscriptions of these revived registrations be told once more.
+    /// Lets the subscriptions of these revived registrations be notified once more.
     init(awakening registrations: [RegistrationID], now: WallInstant?) {
         self.init(AdoptionSQL.awaken) {
             $0.int64Array("registrations", registrations.map(\.value))

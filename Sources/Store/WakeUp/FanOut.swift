@@ -19,7 +19,7 @@ package struct FanOutOrder: Equatable, Sendable {
     }
 }
 
-/// Subscriptions of a watch that are told the same.
+/// Subscriptions of a watch that get the same message.
 package struct FanOutGroup: Sendable {
     package let watch: WatchSnapshot
     private let group: WakeUpGroup
@@ -28,11 +28,11 @@ package struct FanOutGroup: Sendable {
 
     package var mode: WakeUpMode { group.mode }
     package var provider: Provider { group.provider }
-    /// The children that changed since the group was told; nil: which ones is not known.
+    /// The children that changed since the group's last message; nil: which ones is not known.
     package var changes: ChildChanges? { watch.changes(after: group.sentSeq) }
 }
 
-/// Devices that hear of the end of their subscriptions to one path.
+/// Devices that are notified that their subscriptions to one path have ended.
 package struct RevocationGroup: Sendable {
     package let address: WakeUpAddress
     package let settings: WakeUpSettings
@@ -41,7 +41,7 @@ package struct RevocationGroup: Sendable {
 }
 
 /// Makes the messages of fan-outs and revocations. Called within transactions, so neither may wait. nil: there is
-/// nothing to tell.
+/// nothing to report.
 package struct FanOutContents: Sendable {
     let change: @Sendable (FanOutGroup) -> FanOutContent?
     let revocation: @Sendable (RevocationGroup) -> FanOutContent?
@@ -68,20 +68,20 @@ package enum FanOutReply: Equatable, Sendable {
     /// No watch is due, or others are working on all of them.
     case nothing
     /// Messages are committed, with their parcels.
-    case told(messages: Int, subscriptions: Int, WrittenParcels)
+    case notified(messages: Int, subscriptions: Int, WrittenParcels)
 
     package var written: WrittenParcels {
-        if case .told(_, _, let written) = self { written } else { WrittenParcels() }
+        if case .notified(_, _, let written) = self { written } else { WrittenParcels() }
     }
 }
 
-/// The app whose watch had the last turn on this process.
-final class FanOutTurn: Sendable {
-    private let app = Atomic<Int64>(0)
+/// The app whose watches this process served last: the next app comes next.
+final class LastServedApp: Sendable {
+    private let last = Atomic<Int64>(0)
 
-    var lastApp: Int64 {
-        get { app.load(ordering: .relaxed) }
-        set { app.store(newValue, ordering: .relaxed) }
+    var app: Int64 {
+        get { last.load(ordering: .relaxed) }
+        set { last.store(newValue, ordering: .relaxed) }
     }
 }
 

@@ -5,29 +5,30 @@ import Postgres
 import WakeUpRules
 
 extension FanOutRun {
-    /// A subscription, with the place of its watch among the turns.
+    /// A subscription, with the index of its watch among the claimed ones.
     struct FoundSubscription: Sendable {
-        let turn: Int
+        let index: Int
         let status: SubscriptionStatus
     }
 
     /// A row of `subscriptions`.
     private struct Subscription {
-        let turn: Int
+        /// That of its watch.
+        let index: Int
         let id: Int64
         let registration: Int64
         let mode: WakeUpMode
         let isExpired: Bool
 
-        init(_ row: inout Row, turns: Int) throws(PostgresError) {
-            turn = try row.place(upTo: turns)
+        init(_ row: inout Row, watches: Int) throws(PostgresError) {
+            index = try row.place(upTo: watches)
             (id, registration) = (try row.int64(), try row.int64())
             (mode, isExpired) = (try row.stored(), try row.bool())
         }
     }
 
     /// A row of `subscription_progress` behind its key.
-    private struct Told {
+    private struct Progress {
         let seq: Int64
         let message: UniversalID?
 
@@ -48,35 +49,35 @@ extension FanOutRun {
         }
     }
 
-    /// The next subscriptions of each watch. One that is removed meanwhile counts as expired: it is told nothing.
+    /// The next subscriptions of each watch. One that is removed meanwhile counts as expired: it gets nothing.
     func subscriptions(in transaction: PostgresTransaction) async throws(PostgresError) -> [FoundSubscription] {
         let query = Query(FanOutSQL.subscriptions) {
-            $0.int64Array("watches", turns.map(\.watch))
-            $0.int64Array("after", turns.map(\.claim.after))
+            $0.int64Array("watches", watches.map(\.id))
+            $0.int64Array("after", watches.map(\.claim.after))
             $0.int64("limit", Int64(limit))
             $0.instant("now", now)
         }
-        let count = turns.count
+        let count = watches.count
         let found = try await transaction.run(query).map { row throws(PostgresError) in
-            try Subscription(&row, turns: count)
+            try Subscription(&row, watches: count)
         }
         if found.isEmpty { return [] }
         let answers = try await transaction.run([
-            FanOutSQL.told.query(MemberKeys(found.map(\.id).rising)),
+            FanOutSQL.lastReported.query(MemberKeys(found.map(\.id).rising)),
             FanOutSQL.devices.query(MemberKeys(found.map(\.registration).rising)),
         ])
-        let told = try answers[0].byKey(Told.init)
+        let progress = try answers[0].byKey(Progress.init)
         let devices = try answers[1].byKey(Device.init)
         return found.map { subscription in
-            let (told, device) = (told[subscription.id], devices[subscription.registration])
-            let isGone = told == nil || device == nil
+            let (last, device) = (progress[subscription.id], devices[subscription.registration])
+            let isGone = last == nil || device == nil
             return FoundSubscription(
-                turn: subscription.turn,
+                index: subscription.index,
                 status: SubscriptionStatus(
                     id: subscription.id, registration: subscription.registration, route: device?.route ?? 0,
                     mode: subscription.mode, provider: device?.provider ?? Provider.allCases[0],
                     isExpired: subscription.isExpired || isGone, isRetired: device?.isRetired ?? true,
-                    sentSeq: told?.seq ?? 0, message: told?.message))
+                    sentSeq: last?.seq ?? 0, message: last?.message))
         }
     }
 }
@@ -88,8 +89,8 @@ extension ResultSet {
     ) throws(PostgresError) -> [Int64: Value] {
         var values: [Int64: Value] = [:]  // lookup only
         values.reserveCapacity(rowCount)
-        for place in 0..<rowCount {
-            var row = self.row(place)
+        for index in 0..<rowCount {
+            var row = self.row(index)
             let key = try row.int64()
             values[key] = try read(&row)
         }

@@ -27,16 +27,16 @@ extension FanOutRun {
 
     /// The queries beside those that write messages.
     private var notes: [Query] {
-        let ends = turns.compactMap { turn in turn.rules.map { (watch: turn.watch, end: $0.end) } }
-        let gone = turns.filter { !$0.exists }.map(\.watch)
+        let ends = watches.compactMap { watch in watch.round.map { (watch: watch.id, end: $0.end) } }
+        let gone = watches.filter { !$0.exists }.map(\.id)
         var queries = writeProgress
         if !denied.isEmpty {
             queries.append(Query(FanOutSQL.remove) { $0.int64Array("subscriptions", denied.sorted()) })
         }
-        queries += turns.compactMap(\.revocation)
+        queries += watches.compactMap(\.revocation)
         queries.append(end(ends))
         if !gone.isEmpty { queries.append(Query(FanOutSQL.forget) { $0.int64Array("watches", gone) }) }
-        let empty = turns.filter { $0.rules?.hasNoSubscription == true }.map(\.watch)
+        let empty = watches.filter { $0.round?.hasNoSubscription == true }.map(\.id)
         if !empty.isEmpty {
             queries += [FanOutSQL.lockEmpty, FanOutSQL.removeEmpty].map {
                 Query($0) { $0.int64Array("watches", empty) }
@@ -61,14 +61,14 @@ extension FanOutRun {
                 $0.int64Array("subscriptions", ordered.map(\.subscription))
                 $0.int64Array("were", ordered.map(\.was))
                 $0.int64Array("seqs", ordered.map(\.seq))
-                $0.array("messages", .uuid, count: ordered.count) { place, cell in
-                    if let message = ordered[place].message { cell.uuid(message) } else { cell.null() }
+                $0.array("messages", .uuid, count: ordered.count) { index, cell in
+                    if let message = ordered[index].message { cell.uuid(message) } else { cell.null() }
                 }
             }
         ]
     }
 
-    private func end(_ ends: [(watch: Int64, end: WatchTurnEnd)]) -> Query {
+    private func end(_ ends: [(watch: Int64, end: WatchRoundEnd)]) -> Query {
         Query(FanOutSQL.end) {
             $0.instant("now", now)
             $0.int64Array("watches", ends.map(\.watch))
@@ -78,7 +78,7 @@ extension FanOutRun {
             $0.int64Array("soonest_us", ends.map(\.end.soonest.wholeMicroseconds))
             $0.int16Array("tries", ends.map(\.end.tries))
             $0.int64Array("round_seqs", ends.map(\.end.roundSeq))
-            $0.int64Array("adoptions", ends.map(\.end.adoptions))
+            $0.int64Array("moves", ends.map(\.end.moves))
             $0.int64Array("after", ends.map(\.end.after))
             $0.boolArray("skipped", ends.map(\.end.skipped))
         }

@@ -13,7 +13,7 @@ struct FanOutRun: Sendable {
     let now: WallInstant?
     private let contents: FanOutContents
     private let reader: RuleReader
-    var turns: [Turn] = []
+    var watches: [ClaimedWatch] = []
     /// Wake-ups, and notices of revocations.
     private(set) var messages: [MessageDraft] = []
     /// Subscriptions whose user may no longer read the path.
@@ -25,25 +25,26 @@ struct FanOutRun: Sendable {
     }
 
     /// A claimed watch.
-    struct Turn: Sendable {
-        let watch: Int64
+    struct ClaimedWatch: Sendable {
+        let id: Int64
         let app: Int64
         let claim: WatchClaim
         var snapshot: WatchSnapshot?
-        /// Its decisions. nil, as the snapshot: the watch was removed, or was left for another transaction.
-        var rules: WatchTurn?
+        /// Its decisions. nil, as the snapshot: the watch was removed, or waits for another transaction.
+        var round: WatchRound?
         /// The watch was not removed meanwhile.
         var exists = true
         /// Ends all its subscriptions, because the node has become too heavy.
         var revocation: Query?
 
         init(_ row: inout Row) throws(PostgresError) {
-            (watch, app) = (try row.int64(), try row.int64())
+            (id, app) = (try row.int64(), try row.int64())
             claim = WatchClaim(
-                tries: try row.int16(), roundSeq: try row.int64OrNil(), after: try row.int64(), skipped: try row.bool())
+                tries: try row.int16(), roundSeq: try row.int64OrNil(), after: try row.int64(),
+                skippedEarlier: try row.bool())
         }
 
-        var candidates: [SubscriptionStatus] { rules?.candidates ?? [] }
+        var candidates: [SubscriptionStatus] { round?.candidates ?? [] }
     }
 
     /// An open parcel, as far as it says whose push has not ended.
@@ -66,11 +67,12 @@ struct FanOutRun: Sendable {
         }
     }
 
-    var toldCount: Int { messages.reduce(0) { $0 + $1.members } }
-    /// The app after which the next claim begins: that of a watch that was left for a transaction of its own comes first.
+    var notifiedCount: Int { messages.reduce(0) { $0 + $1.members } }
+    /// The app after which the next claim begins. The app of a watch that waits for a transaction of its own comes
+    /// first.
     var lastApp: Int64? {
-        let left = turns.first { $0.exists && $0.snapshot == nil }
-        return left.map { $0.app - 1 } ?? turns.last?.app
+        let waiting = watches.first { $0.exists && $0.snapshot == nil }
+        return waiting.map { $0.app - 1 } ?? watches.last?.app
     }
 
     /// Claims due watches. Returns false if there are none.
@@ -80,41 +82,42 @@ struct FanOutRun: Sendable {
             $0.int64("limit", Int64(FanOutStore.watchesMax))
             $0.instant("now", now)
         }
-        turns = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].map(Turn.init)
-        return !turns.isEmpty
+        watches = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].map(ClaimedWatch.init)
+        return !watches.isEmpty
     }
 
     /// Reads the watches, and the next subscriptions of each.
     mutating func read(in transaction: PostgresTransaction) async throws(PostgresError) {
         let snapshots = try await transaction.run(readWatches).map(WatchSnapshot.init)
         var found = try await subscriptions(in: transaction)
-        let counts = found.reduce(into: Array(repeating: 0, count: turns.count)) { $0[$1.turn] += 1 }
+        let counts = found.reduce(into: Array(repeating: 0, count: watches.count)) { $0[$1.index] += 1 }
         let division = FanOutDivision(counts: counts, sharedMax: limit)
-        if turns.count > 1, division == .firstAlone {
-            turns.removeSubrange(1...)
+        if watches.count > 1, division == .firstAlone {
+            watches.removeSubrange(1...)
             found = try await subscriptions(in: transaction)
         }
         let existing = Set(snapshots.map(\.id.value))
-        for place in turns.indices { turns[place].exists = existing.contains(turns[place].watch) }
-        var read: [[SubscriptionStatus]] = Array(repeating: [], count: turns.count)
-        for subscription in found { read[subscription.turn].append(subscription.status) }
+        for index in watches.indices { watches[index].exists = existing.contains(watches[index].id) }
+        var read: [[SubscriptionStatus]] = Array(repeating: [], count: watches.count)
+        for subscription in found { read[subscription.index].append(subscription.status) }
         for snapshot in snapshots {
-            guard let place = turns.firstIndex(where: { $0.watch == snapshot.id.value }), division.takes(place) else {
+            guard let index = watches.firstIndex(where: { $0.id == snapshot.id.value }), division.takes(index) else {
                 continue
             }
-            turns[place].snapshot = snapshot
-            turns[place].rules = WatchTurn(turns[place].claim, snapshot.status, reading: read[place], limit: limit)
-            if snapshot.isTooHeavy { turns[place].revocation = Query(revoking: snapshot) }
+            let claim = watches[index].claim
+            watches[index].snapshot = snapshot
+            watches[index].round = WatchRound(claim, snapshot.status, reading: read[index], limit: limit)
+            if snapshot.isTooHeavy { watches[index].revocation = Query(revoking: snapshot) }
         }
         try await decide(in: transaction)
     }
 
     /// The most subscriptions of one watch.
-    var limit: Int { turns.count == 1 ? order.subscriptionsMax : order.fewSubscriptions }
+    var limit: Int { watches.count == 1 ? order.subscriptionsMax : order.fewSubscriptions }
 
     private var readWatches: Query {
         Query(FanOutSQL.read) {
-            $0.int64Array("watches", turns.map(\.watch))
+            $0.int64Array("watches", watches.map(\.id))
             $0.int64("changes_max", Int64(ChildLog.changesMax))
             $0.int64("children_max", Int64(ChildLog.childrenMax))
         }
@@ -122,26 +125,28 @@ struct FanOutRun: Sendable {
 
     /// Reads what the decisions depend on, and makes the messages that they ask for.
     private mutating func decide(in transaction: PostgresTransaction) async throws(PostgresError) {
-        let candidates = turns.flatMap(\.candidates)
+        let candidates = watches.flatMap(\.candidates)
         let unsettled = try await unsettled(of: candidates.lastMessages, in: transaction)
         let lost = try await lost(of: candidates.lastMessagesAboutChildren, in: transaction)
         let rules = try await rules(in: transaction)
-        for place in turns.indices {
-            guard let snapshot = turns[place].snapshot else { continue }
+        for index in watches.indices {
+            guard let snapshot = watches[index].snapshot else { continue }
             let check = RuleCheck(
                 app: snapshot.app.value, rules: rules[snapshot.app.value], now: now ?? Clocks.wallNow())
-            let access = try await access(turns[place].candidates, snapshot.address.path, check, in: transaction)
-            guard let decision = turns[place].rules?.decide(access, unsettled: unsettled, lost: lost) else { continue }
-            for (group, members) in decision.wakeUps { wake(members, group, snapshot, at: place) }
+            let access = try await access(watches[index].candidates, snapshot.address.path, check, in: transaction)
+            guard let decision = watches[index].round?.decide(access, unsettled: unsettled, lost: lost) else {
+                continue
+            }
+            for (group, members) in decision.wakeUps { wake(members, group, snapshot, at: index) }
             denied += decision.revoked.map(\.id)
             for (provider, members) in decision.notices { announceEnd(of: members, provider, snapshot) }
         }
     }
 
-    /// The read rules of the apps of this turn.
+    /// The read rules of the apps whose watches are read.
     private func rules(in transaction: PostgresTransaction) async throws(PostgresError) -> RuleReader.AppRules {
         var revisions: [Int64: Int64] = [:]  // lookup only
-        for snapshot in turns.compactMap(\.snapshot) { revisions[snapshot.app.value] = snapshot.rulesRevision }
+        for snapshot in watches.compactMap(\.snapshot) { revisions[snapshot.app.value] = snapshot.rulesRevision }
         return try await reader.rules(revisions, in: transaction)
     }
 
@@ -161,7 +166,7 @@ struct FanOutRun: Sendable {
         return access
     }
 
-    /// The members whose push of these messages was discarded: they miss what it told. So may all members of a message
+    /// The members whose push of these messages was discarded: they miss its changes. So may all members of a message
     /// whose history was removed.
     private func lost(
         of messages: [UniversalID], in transaction: PostgresTransaction
@@ -204,9 +209,9 @@ struct FanOutRun: Sendable {
         return open
     }
 
-    /// Cuts one message for subscriptions that are told the same, and notes their progress.
+    /// Cuts one message for subscriptions that get the same one, and notes their progress.
     private mutating func wake(
-        _ members: [SubscriptionStatus], _ group: WakeUpGroup, _ snapshot: WatchSnapshot, at place: Int
+        _ members: [SubscriptionStatus], _ group: WakeUpGroup, _ snapshot: WatchSnapshot, at index: Int
     ) {
         let content = contents.change(FanOutGroup(snapshot, group))
         if let content {
@@ -215,7 +220,7 @@ struct FanOutRun: Sendable {
                     content, .wakeUp, app: snapshot.app, audience: .subscribers(snapshot.id),
                     members: members.map(\.member), order))
         }
-        progress += turns[place].rules?.progress(of: members, message: content?.id.value) ?? []
+        progress += watches[index].round?.progress(of: members, message: content?.id.value) ?? []
     }
 }
 

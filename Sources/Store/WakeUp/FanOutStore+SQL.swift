@@ -19,10 +19,10 @@ enum FanOutSQL {
         WITH RECURSIVE ahead AS (\(apps("ahead", "app_id > :last_app"))),
             again AS (\(apps("again", "app_id <= :last_app")))
         SELECT due.watch_id, due.app_id, due.tries, due.round_seq, due.after_registration, due.skipped
-        FROM (SELECT app_id FROM ahead UNION ALL SELECT app_id FROM again) AS turn
+        FROM (SELECT app_id FROM ahead UNION ALL SELECT app_id FROM again) AS served
         CROSS JOIN LATERAL (
             SELECT watch_id, app_id, tries, round_seq, after_registration, skipped FROM due_watches
-            WHERE (app_id, due_at) >= (turn.app_id, '-infinity') AND (app_id, due_at) <= (turn.app_id, \(start))
+            WHERE (app_id, due_at) >= (served.app_id, '-infinity') AND (app_id, due_at) <= (served.app_id, \(start))
             ORDER BY app_id, due_at, watch_id LIMIT :limit FOR UPDATE SKIP LOCKED
         ) AS due
         LIMIT :limit
@@ -73,7 +73,7 @@ enum FanOutSQL {
     static let read = Statement(
         "fan_out_read",
         """
-        SELECT w.id, w.app_id, a.slug, a.settings, w.path, w.seq, w.overflow_seq, w.adoptions, w.weight_bytes,
+        SELECT w.id, w.app_id, a.slug, a.settings, w.path, w.seq, w.overflow_seq, w.moves, w.weight_bytes,
             w.weight_leaves, nr.revision, w.wants_value, w.wants_children, own.paths, own.values, log.seqs, log.children, log.existed, now.children, below.children,
             below.paths, below.values
         FROM unnest(:watches) WITH ORDINALITY AS asked (id, place)
@@ -131,7 +131,7 @@ enum FanOutSQL {
         """)
 
     // Joined with the subscriptions in one statement, these took the server twice as long.
-    static let told = MemberStatement("fan_out_told", key: "subscription_id") {
+    static let lastReported = MemberStatement("fan_out_told", key: "subscription_id") {
         """
         SELECT subscription_id, sent_seq, message_id FROM subscription_progress
         WHERE \($0) ORDER BY subscription_id
@@ -186,18 +186,18 @@ enum FanOutSQL {
         "fan_out_open_parcels",
         "SELECT message_id, member_count, members, settled FROM parcels WHERE message_id = ANY (:messages)")
 
-    /// Notes what subscriptions were told, unless they were adopted meanwhile. Without a message, nothing was left to
-    /// tell.
+    /// Notes which changes were reported to subscriptions, unless these moved meanwhile. Without a message, there was
+    /// nothing to report.
     static let progress = Statement(
         "fan_out_progress",
         """
         UPDATE subscription_progress p
-        SET sent_seq = told.seq, message_id = coalesce(told.message_id, p.message_id)
-        FROM unnest(:subscriptions, :were, :seqs, :messages) AS told (id, was, seq, message_id)
-        WHERE p.subscription_id = told.id AND p.sent_seq = told.was
+        SET sent_seq = reported.seq, message_id = coalesce(reported.message_id, p.message_id)
+        FROM unnest(:subscriptions, :were, :seqs, :messages) AS reported (id, was, seq, message_id)
+        WHERE p.subscription_id = reported.id AND p.sent_seq = reported.was
         """)
 
-    /// The same for subscriptions that were all told the same, in half of the time.
+    /// The same for subscriptions that all got the same message, in half of the time.
     static let commonProgress = MemberStatement("fan_out_progress_common", key: "subscription_id") {
         """
         UPDATE subscription_progress
@@ -206,39 +206,39 @@ enum FanOutSQL {
         """
     }
 
-    /// Ends the turn of watches. One whose last change was told to all is not due any more; the others stay so. A change
-    /// that came meanwhile could not bring the row forward, because it is locked: so its turn comes sooner here.
+    /// Ends rounds. A watch whose last change was reported to all is not due any more; the others stay so. A change
+    /// that came meanwhile could not bring the row forward, because it is locked: so the next round comes sooner here.
     ///
     /// It locks a watch before it deletes its row in due_watches, as writes do. So a write that comes later writes the
     /// row anew, and one that came before has raised the watch's number.
     static let end = Statement(
         "fan_out_end",
         """
-        WITH turn AS MATERIALIZED (
-            SELECT * FROM unnest(:watches, :wake_some, :are_over, :next_us, :soonest_us, :tries, :round_seqs, :adoptions,
+        WITH ended AS MATERIALIZED (
+            SELECT * FROM unnest(:watches, :wake_some, :are_over, :next_us, :soonest_us, :tries, :round_seqs, :moves,
                     :after, :skipped)
-                AS turn (id, wakes_some, is_over, next_us, soonest_us, tries, round_seq, adoptions, after, skipped)
+                AS ended (id, wakes_some, is_over, next_us, soonest_us, tries, round_seq, moves, after, skipped)
         ), locked AS MATERIALIZED (
-            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT id FROM turn)) ORDER BY id FOR NO KEY UPDATE
-        ), told AS (
-            UPDATE watches w SET cut_at = CASE WHEN turn.wakes_some THEN \(now) ELSE w.cut_at END,
-                overflow_seq = CASE WHEN turn.is_over THEN greatest(w.overflow_seq, turn.round_seq)
+            SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT id FROM ended)) ORDER BY id FOR NO KEY UPDATE
+        ), updated AS (
+            UPDATE watches w SET cut_at = CASE WHEN ended.wakes_some THEN \(now) ELSE w.cut_at END,
+                overflow_seq = CASE WHEN ended.is_over THEN greatest(w.overflow_seq, ended.round_seq)
                     ELSE w.overflow_seq END
-            FROM turn WHERE w.id = turn.id AND (SELECT count(*) FROM locked) > 0
-            RETURNING w.id, turn.is_over, w.seq <> turn.round_seq OR w.adoptions <> turn.adoptions AS has_changed
+            FROM ended WHERE w.id = ended.id AND (SELECT count(*) FROM locked) > 0
+            RETURNING w.id, ended.is_over, w.seq <> ended.round_seq OR w.moves <> ended.moves AS has_changed
         ), forgotten AS (
-            DELETE FROM watch_changes c USING turn
-            WHERE turn.is_over AND c.watch_id = turn.id AND c.seq <= turn.round_seq
+            DELETE FROM watch_changes c USING ended
+            WHERE ended.is_over AND c.watch_id = ended.id AND c.seq <= ended.round_seq
         ), done AS (
-            DELETE FROM due_watches d USING told
-            WHERE told.is_over AND NOT told.has_changed AND d.watch_id = told.id
+            DELETE FROM due_watches d USING updated
+            WHERE updated.is_over AND NOT updated.has_changed AND d.watch_id = updated.id
         )
         UPDATE due_watches d
-        SET due_at = \(now) + CASE WHEN told.has_changed THEN turn.soonest_us ELSE turn.next_us END * interval '1 microsecond',
-            soonest_at = \(now) + turn.soonest_us * interval '1 microsecond', tries = turn.tries,
-            round_seq = CASE WHEN turn.after > 0 THEN turn.round_seq END, after_registration = turn.after,
-            skipped = turn.skipped
-        FROM turn, told
-        WHERE told.id = turn.id AND (told.has_changed OR NOT told.is_over) AND d.watch_id = turn.id
+        SET due_at = \(now) + CASE WHEN updated.has_changed THEN ended.soonest_us ELSE ended.next_us END * interval '1 microsecond',
+            soonest_at = \(now) + ended.soonest_us * interval '1 microsecond', tries = ended.tries,
+            round_seq = CASE WHEN ended.after > 0 THEN ended.round_seq END, after_registration = ended.after,
+            skipped = ended.skipped
+        FROM ended, updated
+        WHERE updated.id = ended.id AND (updated.has_changed OR NOT updated.is_over) AND d.watch_id = ended.id
         """)
 }

@@ -9,8 +9,8 @@ import WakeUpRules
 package struct FanOutStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
-    private let turn = FanOutTurn()
-    let revocationTurn = FanOutTurn()
+    private let served = LastServedApp()
+    let revoked = LastServedApp()
     let rules: RuleReader
 
     init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleReader) {
@@ -20,10 +20,10 @@ package struct FanOutStore: Sendable {
     /// The most watches of one transaction. One with many subscriptions has a transaction to itself.
     package static let watchesMax = 64
 
-    /// Tells subscriptions of the next due watches what changed, in one transaction. Messages and parcels are committed
-    /// with the notes of what was told, or none of it is (P1).
+    /// Notifies subscriptions of the next due watches of changes, in one transaction. Messages and parcels are
+    /// committed with the subscriptions' progress, or none of it is (P1).
     ///
-    /// A subscription whose last push has not ended is passed over, and its watch stays due. So it has one push under
+    /// A subscription whose last push has not ended is skipped, and its watch stays due. So it has one push under
     /// way at most, and later changes are merged into its next one.
     ///
     /// - Parameters:
@@ -34,19 +34,19 @@ package struct FanOutStore: Sendable {
         _ order: FanOutOrder, leasing: CutLeasing? = nil, now: WallInstant? = nil, contents: FanOutContents
     ) async throws(StoreFault) -> FanOutReply {
         let pool = pool
-        let (turn, rules) = (turn, rules)
+        let (served, rules) = (served, rules)
         let reply = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> FanOutReply in
                     var run = FanOutRun(order, now: now, contents, rules)
-                    guard try await run.claim(after: turn.lastApp, in: transaction) else {
+                    guard try await run.claim(after: served.app, in: transaction) else {
                         await transaction.abandon()
                         return .nothing
                     }
                     try await run.read(in: transaction)
                     let written = try await run.write(in: transaction, leasing: leasing)
-                    if let last = run.lastApp { turn.lastApp = last }
-                    return .told(messages: run.messages.count, subscriptions: run.toldCount, written)
+                    if let last = run.lastApp { served.app = last }
+                    return .notified(messages: run.messages.count, subscriptions: run.notifiedCount, written)
                 }
             }
         }

@@ -13,7 +13,7 @@ enum RevocationKind: Int16 {
 }
 
 extension FanOutStore {
-    /// Orders the end of subscriptions that exist now, as an operator wishes. Their notices follow in the background.
+    /// Orders the end of subscriptions that exist now, as an operator asks. Their notices follow in the background.
     ///
     /// - Parameters:
     ///   - path: nil: any.

@@ -71,7 +71,7 @@ enum RevocationSQL {
             ORDER BY expires_at, id
             """, waits: false))
 
-    /// Subscriptions that ended with their registration's former user. A removed device can't be told.
+    /// Subscriptions that ended with their registration's former user. A removed device gets no notice.
     static let ended = Statement(
         "revocation_ended",
         """

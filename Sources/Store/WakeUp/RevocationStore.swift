@@ -13,7 +13,7 @@ extension FanOutStore {
     /// Ends subscriptions that have expired or were revoked, a bounded number in one transaction. Their notices are
     /// committed with their end, or none of it is.
     ///
-    /// A device whose token is retired can't be told.
+    /// A device whose token is retired gets no notice.
     package func revoke(
         _ order: FanOutOrder, now: WallInstant? = nil, contents: FanOutContents
     ) async throws(StoreFault) -> FanOutReply {
@@ -33,21 +33,21 @@ extension FanOutStore {
     private func revoke(
         _ named: NamedSubscription?, _ order: FanOutOrder, _ now: WallInstant?, _ contents: FanOutContents
     ) async throws(StoreFault) -> FanOutReply {
-        let (pool, rules, turn) = (pool, rules, revocationTurn)
+        let (pool, rules, revoked) = (pool, rules, revoked)
         let reply = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> FanOutReply in
                     var run = RevocationRun(order, now: now, contents, rules)
                     let hasFound =
                         if let named { try await run.find(named, in: transaction) } else {
-                            try await run.find(after: turn.lastApp, in: transaction)
+                            try await run.find(after: revoked.app, in: transaction)
                         }
                     guard hasFound else {
                         await transaction.abandon()
                         return .nothing
                     }
                     let reply = try await run.write(in: transaction)
-                    if named == nil { turn.lastApp = run.lastApp }
+                    if named == nil { revoked.app = run.lastApp }
                     return reply
                 }
             }
@@ -138,7 +138,7 @@ private struct RevocationRun: Sendable {
         }
     }
 
-    /// The app of the job; after subscriptions of all apps the first job's turn comes.
+    /// The app of the job; after subscriptions of all apps, the first job comes next.
     var lastApp: Int64 { job?.app ?? 0 }
 
     /// Finds subscriptions to end: those of the next app's job, and after the last job those that have ended or expired,
@@ -172,7 +172,7 @@ private struct RevocationRun: Sendable {
         return true
     }
 
-    /// Finds subscriptions that have ended already, whose devices are still to be told, or else expired ones.
+    /// Finds subscriptions that have ended already, whose devices still need their notices, or else expired ones.
     private mutating func findOfAllApps(in transaction: PostgresTransaction) async throws(PostgresError) -> Bool {
         let ended = Query(RevocationSQL.ended) { $0.int64("limit", Int64(FanOutStore.revokedMax)) }
         found = try await transaction.run(ended).map(Subscription.init)
@@ -231,7 +231,7 @@ private struct RevocationRun: Sendable {
         }
     }
 
-    /// A group of devices that hear the same.
+    /// A group of devices that get the same notice.
     private struct GroupKey: Hashable, Comparable {
         let watch: WatchID
         let provider: Provider
@@ -252,7 +252,7 @@ private struct RevocationRun: Sendable {
         if let job { queries += next(job, ended: ended.count) }
         var writer = MessageWriter(notices, now: now)
         let written = try await writer.write(beside: queries, in: transaction)
-        return .told(messages: notices.count, subscriptions: ended.count, written)
+        return .notified(messages: notices.count, subscriptions: ended.count, written)
     }
 
     /// The queries that take a job on to its next subscriptions, or end it.
@@ -281,8 +281,8 @@ private struct RevocationRun: Sendable {
     }
 
     private func notices(of ended: [Subscription]) -> [MessageDraft] {
-        let told = ended.filter { !$0.isRetired }
-        let groups = Dictionary(grouping: told) { GroupKey(watch: $0.watch, provider: $0.provider) }
+        let reachable = ended.filter { !$0.isRetired }
+        let groups = Dictionary(grouping: reachable) { GroupKey(watch: $0.watch, provider: $0.provider) }
         return groups.sorted { $0.key < $1.key }.compactMap { key, members in
             let first = members[0]
             let group = RevocationGroup(
@@ -317,7 +317,7 @@ extension Query {
         }
     }
 
-    /// Orders the end of all subscriptions of an app, or a look at each of them.
+    /// Orders the end of all subscriptions of an app, or a check of each of them.
     init(revoking app: AppID, _ reason: RevocationReason) {
         self.init(RevocationSQL.revokeApp) {
             $0.int64("app", app.value)

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Reads the read rules of apps, for requests, fan-outs and revocations.
 ///
-/// It alone parses stored rules, keeps them, and says which rules an app without rules has. A revision of an app's rules
-/// never changes, so rules are read and parsed once for each revision.
+/// It alone parses stored rules, keeps them, and says which rules an app without rules has. A revision of an app's
+/// rules never changes, so rules are read and parsed once for each revision.
 final class RuleReader: Sendable {
     private static let appsMax = 1_000
     private let known = Mutex<[Int64: KnownRules]>([:])  // lookup only

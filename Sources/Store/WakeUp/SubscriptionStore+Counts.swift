@@ -8,9 +8,9 @@ package struct WakeUpCounts: Equatable, Sendable {
     package var subscriptions: Int64 = 0
     /// The watched paths. One whose last subscription has ended counts until its next change.
     package var watches: Int64 = 0
-    /// The watches with changes that not all their subscriptions were told.
+    /// The watches with changes that were not reported to all their subscriptions.
     package var dueWatches: Int64 = 0
-    /// The time from which on the oldest of these could be told; nil: none is due yet.
+    /// The time from which on the oldest of these could be reported; nil: none is due yet.
     package var dueSince: WallInstant?
     /// The jobs that end subscriptions.
     package var revocations: Int64 = 0

@@ -16,16 +16,16 @@ package struct SubscriptionRecord: Equatable, Sendable {
     package let state: SubscriptionState
     package let expiresAt: WallInstant
     package let createdAt: WallInstant
-    /// The device has not been told of the last changes.
+    /// The last changes were not reported to the device yet.
     package let isBehind: Bool
-    /// The message that told the device last; nil: none has.
+    /// The last message to the device; nil: there was none.
     package let lastMessage: MessageID?
 }
 
-/// Whether a subscription is told of changes.
+/// Whether changes are reported to a subscription.
 package enum SubscriptionState: String, CaseIterable, Sendable {
     case active
-    /// The device's token is retired. The subscription is told again if that is undone.
+    /// The device's token is retired. The subscription gets changes again if that is undone.
     case dormant
     /// The subscription is over. It is removed within seconds.
     case expired

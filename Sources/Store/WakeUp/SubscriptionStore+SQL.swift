@@ -152,7 +152,7 @@ enum SubscriptionSQL {
             SELECT FROM subscriptions WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit) AS counted
         """)
 
-    /// Adds or refreshes a subscription. A refresh keeps what it was told. Returns the id of a new one.
+    /// Adds or refreshes a subscription. A refresh keeps its progress. Returns the id of a new one.
     static let add = Statement(
         "subscription_add",
         """

@@ -11,8 +11,8 @@ package struct WatchSnapshot: Sendable {
     package let settings: WakeUpSettings
     /// The number of the last write that changed data at or below the path.
     package let seq: Int64
-    /// How often subscriptions were adopted.
-    let adoptions: Int64
+    /// How often subscriptions moved to another registration, or came back with their token.
+    let moves: Int64
     package let weightBytes: Int64
     package let weightLeaves: Int64
     /// The revision of the app's read rules; nil: it has none.
@@ -35,7 +35,7 @@ package struct WatchSnapshot: Sendable {
         address = WakeUpAddress(app: slug, path: path)
         seq = try row.int64()
         let overflowSeq = try row.int64()
-        adoptions = try row.int64()
+        moves = try row.int64()
         (weightBytes, weightLeaves) = (try row.int64(), try row.int64())
         rulesRevision = try row.int64OrNil()
         (hasValue, hasChildren) = (try row.bool(), try row.bool())
@@ -50,7 +50,7 @@ package struct WatchSnapshot: Sendable {
 
     var status: WatchStatus {
         WatchStatus(
-            seq: seq, adoptions: adoptions, isEnabled: settings.isEnabled, isTooHeavy: isTooHeavy,
+            seq: seq, moves: moves, isEnabled: settings.isEnabled, isTooHeavy: isTooHeavy,
             gather: settings.gather, hasValue: hasValue, hasChildren: hasChildren)
     }
 

@@ -118,8 +118,8 @@ struct WriteGroup: Sendable {
 enum WatchChanges {
     /// More changed children than this fit no payload: 677 removed keys of one byte, or 369 added ones, are 4,063 bytes.
     static let perWriteMax: Int32 = 677
-    /// The writes whose changed children are kept. A subscription that was told less hears that the changes are too big,
-    /// and reads the node.
+    /// The writes whose changed children are kept. A subscription that misses more learns that the changes are too
+    /// big, and reads the node.
     static let writesKept: Int64 = 1_024
 }
 

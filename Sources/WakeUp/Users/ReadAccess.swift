@@ -49,7 +49,7 @@ package final class ReadAccess: Sendable {
         (self.store, self.vault, self.clock) = (store, vault, clock)
     }
 
-    /// A user, as its token tells.
+    /// A user, as its token names it.
     package struct User: Sendable {
         /// The claim `sub`; empty if the token names no user.
         package let subject: String

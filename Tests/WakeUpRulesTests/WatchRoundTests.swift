@@ -3,32 +3,32 @@ import Model
 import Testing
 import WakeUpRules
 
-@Suite("A turn of a watched path")
-struct WatchTurnTests {
-    @Test("passes over a subscription whose new mode wants what was not read, and comes again")
+@Suite("A round of a watched path")
+struct WatchRoundTests {
+    @Test("skips a subscription whose new mode needs data that was not read, and comes again")
     func unread() {
         let both = [Self.subscription(1, .noData), Self.subscription(2, .value)]
-        var turn = Self.turn(both, hasValue: false)
-        #expect(turn.toTell(both) { _ in false } == [both[0]])
-        #expect(!turn.end.isOver)
+        var round = Self.round(both, hasValue: false)
+        #expect(round.toNotify(both) { _ in false } == [both[0]])
+        #expect(!round.end.isOver)
     }
 
     @Test("waits ever longer for one that can't be reached, and comes at once for the others")
     func pace() {
         let both = [Self.subscription(1, .noData), Self.subscription(2, .noData)]
-        var waking = Self.turn(both, tries: 9)
-        #expect(waking.toTell(both) { $0.id == 2 } == [both[0]])
+        var waking = Self.round(both, tries: 9)
+        #expect(waking.toNotify(both) { $0.id == 2 } == [both[0]])
         waking.noteWoken()
         #expect(waking.end.next == .seconds(5))
         #expect(waking.end.soonest == .seconds(3), "the app's own pace")
 
-        var waiting = Self.turn([Self.subscription(1, .noData, sentSeq: 5), both[1]], tries: 9)
-        #expect(waiting.toTell([both[1]]) { $0.id == 2 } == [])
+        var waiting = Self.round([Self.subscription(1, .noData, sentSeq: 5), both[1]], tries: 9)
+        #expect(waiting.toNotify([both[1]]) { $0.id == 2 } == [])
         #expect(waiting.end.next == .seconds(5) && waiting.end.soonest == .milliseconds(250))
         #expect(waiting.end.tries == 10)
 
-        var alone = Self.turn([both[1]], tries: 9)
-        #expect(alone.toTell([both[1]]) { $0.id == 2 } == [])
+        var alone = Self.round([both[1]], tries: 9)
+        #expect(alone.toNotify([both[1]]) { $0.id == 2 } == [])
         #expect(alone.end.next == .seconds(5) && alone.end.soonest == .seconds(5))
     }
 
@@ -37,38 +37,39 @@ struct WatchTurnTests {
         let stuck = (Int64(1)...2_000).map { Self.subscription($0, .noData, sentSeq: hasOthers && $0 > 1 ? 5 : 4) }
         var waits: [Duration] = []
         for tries in Int16(0)..<10 {
-            var turn = Self.turn(stuck, tries: tries, limit: 20_000)
-            let behind = stuck.filter(turn.isBehind)
-            #expect(turn.toTell(behind) { _ in true } == [])
-            waits.append(turn.end.next)
-            #expect(turn.end.soonest == min(turn.end.next, hasOthers ? .milliseconds(250) : .seconds(5)))
+            var round = Self.round(stuck, tries: tries, limit: 20_000)
+            let behind = stuck.filter(round.isBehind)
+            #expect(round.toNotify(behind) { _ in true } == [])
+            waits.append(round.end.next)
+            #expect(round.end.soonest == min(round.end.next, hasOthers ? .milliseconds(250) : .seconds(5)))
         }
         #expect(waits.prefix(3) == [.milliseconds(250), .milliseconds(500), .seconds(1)])
         #expect(waits.suffix(2) == [.seconds(60), .seconds(60)])
     }
 
-    @Test("waits for those that any turn of the round passed over, without a pace of the app too")
+    @Test("waits for those that any slice of the round skipped, without a pace of the app too")
     func rounds() {
-        let (stuck, told) = (Self.subscription(1, .noData), Self.subscription(2, .noData, sentSeq: 5))
-        var first = Self.turn([stuck], gather: .zero, limit: 1)
-        #expect(first.toTell([stuck]) { _ in true } == [])
+        let (stuck, notified) = (Self.subscription(1, .noData), Self.subscription(2, .noData, sentSeq: 5))
+        var first = Self.round([stuck], gather: .zero, limit: 1)
+        #expect(first.toNotify([stuck]) { _ in true } == [])
         #expect(first.end.next == .zero && first.end.after == 1 && first.end.skipped, "the round goes on")
         let claim = WatchClaim(
-            tries: first.end.tries, roundSeq: first.end.roundSeq, after: first.end.after, skipped: first.end.skipped)
-        let last = Self.turn([told], claim: claim, gather: .zero, limit: 2)
+            tries: first.end.tries, roundSeq: first.end.roundSeq, after: first.end.after,
+            skippedEarlier: first.end.skipped)
+        let last = Self.round([notified], claim: claim, gather: .zero, limit: 2)
         #expect(!last.end.isOver && last.end.roundSeq == 5)
         #expect(last.end.next == .milliseconds(250))
         #expect(last.end.tries == 1 && last.end.after == 0 && !last.end.skipped)
     }
 
-    private static func turn(
+    private static func round(
         _ read: [SubscriptionStatus], tries: Int16 = 0, claim: WatchClaim? = nil, hasValue: Bool = true,
         gather: Duration = .seconds(3), limit: Int = 100
-    ) -> WatchTurn {
-        WatchTurn(
+    ) -> WatchRound {
+        WatchRound(
             claim ?? WatchClaim(tries: tries, roundSeq: nil, after: 0),
             WatchStatus(
-                seq: 5, adoptions: 0, isEnabled: true, isTooHeavy: false, gather: gather, hasValue: hasValue,
+                seq: 5, moves: 0, isEnabled: true, isTooHeavy: false, gather: gather, hasValue: hasValue,
                 hasChildren: true),
             reading: read, limit: limit)
     }
