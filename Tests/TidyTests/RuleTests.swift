@@ -227,4 +227,24 @@ struct RuleTests {
         #expect(try verdicts(.noRetiredWords, "// A twinkle.\n", in: "Store").isEmpty)
     }
 
+    @Test(
+        "report retired words and compounds within names",
+        arguments: [
+            "let routeTwin = 1", "func twinOf() {}", "let TWINRoute = 1", "SELECT twin_id", "let isTwin = true",
+            "let toldSeq = 1", "let lastToldSeq = 1", "SELECT told_seq", "struct WatchTurnEnd {}",
+        ])
+    func retiredNames(sample: String) throws {
+        #expect(try verdicts(.noRetiredWords, sample + "\n", in: "Store").count == 1)
+    }
+
+    @Test(
+        "accept the letters of a retired word in another one, and compounds' words in sentences",
+        arguments: [
+            "let printableString = 1", "let suspectWindow = 1", "let googleStandIn = 1", "// It leaves some of them.",
+            "// A watch turn: the reader is told.", "let told = 1",
+        ])
+    func otherNames(sample: String) throws {
+        #expect(try verdicts(.noRetiredWords, sample + "\n", in: "Store").isEmpty)
+    }
+
 }

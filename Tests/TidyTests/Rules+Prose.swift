@@ -69,11 +69,17 @@ extension SourceText {
 }
 
 enum Prose {
-    /// The retired words in lower case, from retired-words.txt beside this file.
-    static let retiredWords: Set<String> = {
+    /// The lines of retired-words.txt beside this file.
+    private static let retiredEntries: [String] = {
         let text = (try? Project.text("Tests/TidyTests/retired-words.txt")) ?? ""
-        return Set(text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") })
+        return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") }
     }()
+
+    /// The retired words in lower case.
+    static let retiredWords = Set(retiredEntries.filter { !$0.contains(where: \.isUppercase) })
+    /// Words that are retired side by side in a name, as in `toldSeq`.
+    private static let retiredCompounds = retiredEntries.filter { $0.contains(where: \.isUppercase) }
+        .map { (name: $0, words: words(of: $0[...])) }
 
     /// A sentence ends with a full stop, question mark or exclamation mark before a word that begins another one.
     static func sentenceLengths(_ words: [String]) -> [Int] {
@@ -91,11 +97,47 @@ enum Prose {
         return lengths
     }
 
-    /// Lines, counted from 1, with the retired words that stand in them.
+    /// Lines, counted from 1, with the retired words that stand in them, also as parts of names.
     static func retired(in lines: [Substring]) -> [(line: Int, word: String)] {
-        lines.enumerated().flatMap { place, line in
-            line.split { !($0.isLetter || $0 == "-") }.map { $0.lowercased() }.filter(retiredWords.contains)
-                .map { (line: place + 1, word: $0) }
+        lines.enumerated().flatMap { index, line in
+            line.split { !($0.isLetter || $0 == "-" || $0 == "_") }.flatMap(retired(inName:))
+                .map { (line: index + 1, word: $0) }
         }
+    }
+
+    private static func retired(inName name: Substring) -> [String] {
+        let whole = name.lowercased()
+        if retiredWords.contains(whole) { return [whole] }
+        let words = words(of: name)
+        guard words.count > 1 else { return [] }
+        let compounds = retiredCompounds.filter { words.contains($0.words) }.map(\.name)
+        return words.filter(retiredWords.contains) + compounds
+    }
+
+    /// The words of a name, in lower case: `toldSeq`, `told_seq` and `TOLDSeq` are each "told" and "seq".
+    static func words(of name: Substring) -> [String] {
+        var words: [String] = []
+        var word = ""
+        func end() {
+            if !word.isEmpty { words.append(word.lowercased()) }
+            word = ""
+        }
+        for character in name {
+            guard character.isLetter else {
+                end()
+                continue
+            }
+            let followsCapital = word.last?.isUppercase == true
+            if character.isUppercase, !followsCapital { end() }
+            // The last capital of several begins the next word.
+            if !character.isUppercase, followsCapital, word.count > 1 {
+                let capital = word.removeLast()
+                end()
+                word = String(capital)
+            }
+            word.append(character)
+        }
+        end()
+        return words
     }
 }
