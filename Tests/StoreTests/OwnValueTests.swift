@@ -123,7 +123,7 @@ struct OwnValueTests {
         }
     }
 
-    @Test("are read from as many chunks as the members lie in, far apart or close together")
+    @Test("come from as many chunks as the members lie in, far apart or close together")
     func sparse() async throws {
         try await withStores { world in
             let ids = try await world.registerMany(2_000)
