@@ -36,7 +36,7 @@ extension StoreWorld {
     fileprivate func ownValues(
         of members: [RegistrationID], in message: MessageID = message(1)
     ) async throws -> [[UInt8]] {
-        let values = try await stores.parcels.values(of: members, [.own], in: message)
+        let values = try await stores.parcels.values(of: members, [.own], in: message, bytesMax: 1 << 30)
         #expect(values.readCount == members.count)
         return (0..<values.readCount).map { Array(values.bytes[values.range(of: $0, field: 0)]) }
     }
