@@ -22,22 +22,33 @@ struct LeasedFanOutTests {
                     "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
             }
             try await world.subscribe("phone", "/a")
-            let first = try await committed()
-            let cost = try await committed() - first
-            // The transactions since then, without those of this count.
+            // Vacuum of the server's own adds transactions now and then, so the fewest count.
+            var cost = Int.max
+            for _ in 1...3 {
+                let before = try await committed()
+                cost = min(cost, try await committed() - before)
+            }
+            // All transactions, without those of these counts.
             func transactions() async throws -> Int {
                 reads += 1
-                return try await committed() - first - cost * (reads + 1)
+                return try await committed() - cost * reads
             }
-            #expect(try await transactions() == 0)
-            try await world.put("/a", "2")
-            // The second one tells other processes.
-            try await eventually("the write and its notification") { try await transactions() == 2 }
-            let written = try await world.fanOutLeasing(Self.everyLane)
-            #expect(try await transactions() == 3)
-            let lease = try #require(written.leases.first)
-            #expect(written.leases.count == 1 && lease.lane == Self.lane && written.ready == [])
-            #expect(lease.parcels.map(\.tokens) == [Array(FanOutWorld.token("phone").utf8)])
+            var fewest = Int.max
+            for round in 1...9 where fewest > 3 {
+                let start = try await transactions()
+                try await world.put("/a", "\(round)")
+                // The second one tells other processes.
+                try await eventually("the write and its notification") { try await transactions() - start >= 2 }
+                let written = try await world.fanOutLeasing(Self.everyLane)
+                fewest = min(fewest, try await transactions() - start)
+                let lease = try #require(written.leases.first)
+                #expect(written.leases.count == 1 && lease.lane == Self.lane && written.ready == [])
+                #expect(lease.parcels.map(\.tokens) == [Array(FanOutWorld.token("phone").utf8)])
+                for parcel in lease.parcels {
+                    _ = await world.world.stores.parcels.settle([parcel.settlingAll()], now: world.now)
+                }
+            }
+            #expect(fewest == 3)
         }
     }
 
