@@ -11,7 +11,7 @@ import Testing
 /// The gateway's work for one request is the processor time of the request's own task. It is compared with the time of
 /// reading a megabyte of JSON in the same run on the same thread. Work that grows with the square of a body takes
 /// thousands of times as much.
-@Suite("The most expensive request of each endpoint", .timeLimit(.minutes(5)))
+@Suite("The most expensive request of each endpoint", .timeLimit(.minutes(15)))
 struct CostliestRequestTests {
     /// A busy machine may spoil one measurement, but not three.
     private static let attemptsMax = 3
