@@ -200,7 +200,7 @@ struct RevocationTests {
             try await world.put("/a", "1")
             try await world.fanOut()
             #expect(try await world.waiting() == ["phone: 1"])
-            // As if the rules had changed and the revocation had not come to this subscription.
+            // This stands for changed rules whose revocation has not come to this subscription.
             try await world.world.pool.script(
                 """
                 UPDATE node_rules SET revision = revision + 1,

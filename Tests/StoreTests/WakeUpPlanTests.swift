@@ -52,7 +52,7 @@ struct WakeUpPlanTests {
         ("fan_out_next_due", "using due_watches_next on due_watches"),
         ("fan_out_read", "using nodes_pkey on nodes"), ("fan_out_read", "using watch_changes_pkey on watch_changes"),
         ("fan_out_subscriptions", "using subscriptions_of_watch on subscriptions"),
-        ("fan_out_told", "using subscription_progress_pkey on subscription_progress"),
+        ("fan_out_last_reported", "using subscription_progress_pkey on subscription_progress"),
         ("fan_out_devices", "using registrations_pkey on registrations"),
         ("fan_out_progress_common", "using subscription_progress_pkey on subscription_progress"),
         ("fan_out_progress", "using subscription_progress_pkey on subscription_progress"),

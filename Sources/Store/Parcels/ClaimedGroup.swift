@@ -205,7 +205,7 @@ struct ClaimedGroup: Sendable {
                     if raises || free.contains(id) {
                         var change = raised[id] ?? RaisedBadge(badge: badge)
                         if isSet {
-                            change.set(parcel.row.badgeValue, turn: Self.turn(place))
+                            change.set(parcel.row.badgeValue, ordinal: Self.ordinal(place))
                         } else {
                             change.increment()
                         }
@@ -220,8 +220,8 @@ struct ClaimedGroup: Sendable {
         }
     }
 
-    /// The turn of the parcel at a place, by which sets and increments of one lease are ordered.
-    private static func turn(_ place: Int) -> Int32 { Int32(place) + 1 }
+    /// The ordinal of the parcel at a place, by which sets and increments of one lease are ordered.
+    private static func ordinal(_ place: Int) -> Int32 { Int32(place) + 1 }
 
     /// The query that writes or reads badges before the members' rows are read; nil: no member has one.
     private var badgeQuery: Query? {
@@ -231,7 +231,7 @@ struct ClaimedGroup: Sendable {
         return Query(MemberSQL.writeBadges) {
             $0.int64Array("members", ids)
             $0.int32Array("badges", ids.map { raised[$0]?.badge ?? 0 })
-            $0.int32Array("set_turns", ids.map { raised[$0]?.setTurn ?? 0 })
+            $0.int32Array("set_ordinals", ids.map { raised[$0]?.setOrdinal ?? 0 })
             $0.int32Array("raised", ids.map { raised[$0]?.raised ?? 0 })
         }
     }
@@ -269,7 +269,7 @@ struct ClaimedGroup: Sendable {
                     badges =
                         try isSingle
                         ? MemberBadges(answers[0])
-                        : MemberBadges(self.badges[place], lastSet: lastSet + Int64(Self.turn(place)))
+                        : MemberBadges(self.badges[place], lastSet: lastSet + Int64(Self.ordinal(place)))
                 }
                 leased.parcels.append(try parcel.leased(readings, badges))
             } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
@@ -281,14 +281,14 @@ struct ClaimedGroup: Sendable {
 /// A badge that parcels of one lease change in their order.
 private struct RaisedBadge: Sendable {
     private(set) var badge: Int32
-    /// The turn of the last parcel that set it; 0: none did.
-    private(set) var setTurn: Int32 = 0
+    /// The ordinal of the last parcel that set it; 0: none did.
+    private(set) var setOrdinal: Int32 = 0
     /// How much messages added, since the badge was set if one of them set it.
     private(set) var raised: Int32 = 0
 
     init(badge: Int32) { self.badge = badge }
 
-    mutating func set(_ value: Int32, turn: Int32) { (badge, setTurn, raised) = (value, turn, 0) }
+    mutating func set(_ value: Int32, ordinal: Int32) { (badge, setOrdinal, raised) = (value, ordinal, 0) }
 
     mutating func increment() {
         guard badge < .max else { return }

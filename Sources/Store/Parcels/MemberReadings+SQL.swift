@@ -42,7 +42,7 @@ enum MemberSQL {
     }
 
     /// Writes badges to rows that are locked already. `:raised` is how much messages added, since the badge was set if
-    /// one of them set it. `:set_turns` is the place of that message's parcel in the lease, from 1; 0: none set it.
+    /// one of them set it. `:set_ordinals` is the place of that message's parcel in the lease, from 1; 0: none set it.
     ///
     /// The sets of one lease share the number that it draws, and their places are added to it. The highest number that
     /// the statement returns is that one. If nothing is set, it is the highest of any set before the lease.
@@ -50,12 +50,12 @@ enum MemberSQL {
         "member_badges_write",
         """
         UPDATE registration_pulse AS own SET badge = new.badge,
-            raised = CASE WHEN new.set_turn > 0 THEN new.raised ELSE own.raised + new.raised END,
-            badge_set = CASE WHEN new.set_turn > 0 THEN (SELECT \(BadgeSQL.newSet)) + new.set_turn
+            raised = CASE WHEN new.set_ordinal > 0 THEN new.raised ELSE own.raised + new.raised END,
+            badge_set = CASE WHEN new.set_ordinal > 0 THEN (SELECT \(BadgeSQL.newSet)) + new.set_ordinal
                 ELSE own.badge_set END
-        FROM unnest(:members, :badges, :set_turns, :raised) AS new (id, badge, set_turn, raised)
+        FROM unnest(:members, :badges, :set_ordinals, :raised) AS new (id, badge, set_ordinal, raised)
         WHERE own.registration_id = new.id
-        RETURNING own.badge_set - new.set_turn
+        RETURNING own.badge_set - new.set_ordinal
         """)
 
     /// The members' rows.

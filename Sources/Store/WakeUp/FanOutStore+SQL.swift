@@ -131,7 +131,7 @@ enum FanOutSQL {
         """)
 
     // Joined with the subscriptions in one statement, these took the server twice as long.
-    static let lastReported = MemberStatement("fan_out_told", key: "subscription_id") {
+    static let lastReported = MemberStatement("fan_out_last_reported", key: "subscription_id") {
         """
         SELECT subscription_id, sent_seq, message_id FROM subscription_progress
         WHERE \($0) ORDER BY subscription_id

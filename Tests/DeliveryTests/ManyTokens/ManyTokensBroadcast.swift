@@ -16,7 +16,7 @@ struct ManyTokensBroadcast {
     static let devices = 100_000
     static let parcelMembers = 5_000
 
-    /// What the gateway found out.
+    /// The results that the gateway found.
     struct Result {
         var ends: [TerminalStatus: Int] = [:]
         var retired: Set<Int> = []
