@@ -129,6 +129,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules",
                 "QueueRules", "Content", "Expressions", "WakeUpRules", "ProviderInterface", "Providers", "Migrations",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
@@ -140,6 +141,7 @@ let package = Package(
 
         // Services: the work of the running gateway.
         target("GroupCommit", .services, ["Model"]),
+        target("Workers", .services, ["Basis", "Reactor", "Store"]),
         target(
             "Credentials", .services,
             [
@@ -152,14 +154,15 @@ let package = Package(
             "WakeUp", .services,
             [
                 "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
-                "QueueRules", "ProviderInterface", "Providers", "Store", "GroupCommit", "Credentials", "Delivery",
+                "QueueRules", "ProviderInterface", "Providers", "Store", "GroupCommit", "Workers", "Credentials",
+                "Delivery",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         target(
             "Delivery", .services,
             [
                 "Basis", "Reactor", "TLS", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Content",
-                "ProviderInterface", "Providers", "Lanes", "Store", "GroupCommit", "Credentials",
+                "ProviderInterface", "Providers", "Lanes", "Store", "GroupCommit", "Workers", "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -273,8 +276,7 @@ let package = Package(
             [
                 "CAllocationCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "JSON", "Encodings",
                 "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
-                "Credentials",
-                "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Workers", "Credentials", "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
         testTarget("ExpressionsTests", ["Basis", "Model", "JSON", "Calendar", "Expressions", "TestSupport"]),

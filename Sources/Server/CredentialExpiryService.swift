@@ -12,7 +12,6 @@ import Store
 struct CredentialExpiryService: NamedService {
     let description = "expiry of credentials"
     let stores: Stores
-    let log: Logger
 
     /// Short enough that the end of a credential is logged while it is news.
     private static let pause: Duration = .seconds(3_600)
@@ -23,7 +22,7 @@ struct CredentialExpiryService: NamedService {
             var reminders = ExpiryReminders()
             while !Task.isCancelled {
                 do throws(StoreFault) { try await look(&reminders) } catch {
-                    stores.database.failed("expiry of credentials not checked", error)
+                    stores.context.database.failed("expiry of credentials not checked", error)
                 }
                 try? await Task.sleep(for: Self.pause)
             }
@@ -56,10 +55,11 @@ struct CredentialExpiryService: NamedService {
             "environment": "\(credential.environment.name)", "expires_at": "\(RFC3339.format(notAfter))",
         ]
         guard stage != .expired else {
-            return log.error("A credential has expired: renew it, add it and activate it", metadata: metadata)
+            return stores.context.log.error(
+                "A credential has expired: renew it, add it and activate it", metadata: metadata)
         }
         metadata["days_left"] = .stringConvertible((notAfter - now).components.seconds / 86_400)
-        log.log(
+        stores.context.log.log(
             level: stage == .month ? .notice : .warning, "A credential expires soon: renew it, add it and activate it",
             metadata: metadata)
     }

@@ -123,16 +123,10 @@ struct DrainingDelivery: NamedService {
 struct WakeUps: NamedService {
     let description = "wake-ups"
     let fanOut: FanOutService
-    let remover: NodeRemover
 
     func run() async throws {
         await withGracefulShutdownHandler {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await fanOut.run() }
-                group.addTask { await remover.run() }
-                await group.next()
-                group.cancelAll()
-            }
+            await fanOut.run()
         } onGracefulShutdown: {
             fanOut.stop()
         }

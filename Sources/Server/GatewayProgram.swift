@@ -23,8 +23,6 @@ import WakeUp
 package struct GatewayProgram: Sendable {
     private let settings: Settings
     private let hangUps: UnixSignalsSequence?
-    private let steps: (any StepListener)?
-    private let log: Logger
 
     /// Open requests end within their deadline, then the last settles follow. What takes longer is cut off.
     private static let drainSlack: Duration = .seconds(15)
@@ -32,10 +30,6 @@ package struct GatewayProgram: Sendable {
     private static let laneLoopsMax = 8
     /// All clients, and lanes for some thousand credentials.
     private static let descriptorsWanted = 65_536
-
-    private init(settings: Settings, hangUps: UnixSignalsSequence?, steps: (any StepListener)?, log: Logger) {
-        (self.settings, self.hangUps, self.steps, self.log) = (settings, hangUps, steps, log)
-    }
 
     /// Reads the settings, runs until SIGTERM or SIGINT, and exits: with 0 after a drain, else with one line.
     ///
@@ -56,7 +50,7 @@ package struct GatewayProgram: Sendable {
                 if let nearest = unknown.nearest { metadata["nearest"] = "\(nearest)" }
                 log.warning("Unknown setting", metadata: metadata)
             }
-            try await GatewayProgram(settings: settings, hangUps: hangUps, steps: steps, log: log).run()
+            try await GatewayProgram(settings: settings, hangUps: hangUps).run(log, steps)
         } catch {
             LogOutput.complain("\(error)", format)
             exit(1)
@@ -65,7 +59,7 @@ package struct GatewayProgram: Sendable {
     }
 
     /// Runs until SIGTERM or SIGINT; returns when everything is drained and closed.
-    package func run() async throws {
+    private func run(_ log: Logger, _ steps: (any StepListener)?) async throws {
         CoreDumps.disable()
         let authorities = try providerAuthorities()
         let trust = try trust(authorities)
@@ -73,9 +67,12 @@ package struct GatewayProgram: Sendable {
         let identity = try ListenerFiles(settings).map { ServedIdentity(try $0.read()) }
         try ListenAddressCheck.check(settings.listen)
         let resources = try await GatewayResources.open(settings, log: log)
+        let context = ServiceContext(
+            log: log, steps: steps,
+            database: DatabaseWatch(report: { log.note($0) }, delayed: { resources.locks.suspect() }))
         let beginning = DrainBeginning()
         let outcome = await Result(of: {
-            try await serve(on: resources, trust: trust, tokens: tokens, identity: identity, beginning)
+            try await serve(on: resources, context, trust: trust, tokens: tokens, identity: identity, beginning)
         })
         await resources.close()
         try outcome.get()
@@ -84,12 +81,13 @@ package struct GatewayProgram: Sendable {
     }
 
     private func serve(
-        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ServedIdentity?,
+        on resources: GatewayResources, _ context: ServiceContext, trust: TLSTrust, tokens: any TokenEndpoint,
+        identity: ServedIdentity?,
         _ beginning: DrainBeginning
     ) async throws {
-        let database = DatabaseWatch(report: { log.note($0) }, delayed: { resources.locks.suspect() })
-        for pool in [resources.pool, resources.apiPool] { await database.follow(pool) }
-        let stores = Stores(pool: resources.pool, steps: steps, database: database)
+        let log = context.log
+        for pool in [resources.pool, resources.apiPool] { await context.database.follow(pool) }
+        let stores = Stores(pool: resources.pool, context)
         let vault = try Vault(masterKey: resources.masterKey.revealed)
         let service = CredentialService(
             store: stores.credentials, vault: vault, tokenEndpoint: tokens, targets: settings.targetHosts)
@@ -104,16 +102,15 @@ package struct GatewayProgram: Sendable {
         let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
         let credentials = LaneCredentialCache(
             store: stores.credentials, service: service, template: laneTemplate(trust), process: process,
-            database: database, log: log)
+            context)
         let lanes = LanePool(
             credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
         let delivery = DeliveryService(
-            stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
+            stores: stores, lanes: lanes, settings: deliverySettings, process: process)
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
         let fanOut = FanOutService(
-            store: stores.fanOuts, delivery: delivery, parcelMembersMax: deliverySettings.parcelMembersMax,
-            steps: steps, database: database, log: log)
-        let remover = NodeRemover(store: stores.nodes, database: database, raised: { fanOut.notify() })
+            store: stores.fanOuts, nodes: stores.nodes, delivery: delivery,
+            parcelMembersMax: deliverySettings.parcelMembersMax, context)
         let news = NotificationListenerService(
             listener: PostgresListener(
                 resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
@@ -121,7 +118,7 @@ package struct GatewayProgram: Sendable {
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
-                services: services(resources, service, delivery, fanOut, vault, database)),
+                services: services(resources, context, service, delivery, fanOut, vault)),
             listen: settings.listen, start: StartReport(settings, resources.database),
             adminKeyFile: resources.adminKeyFile, logFormat: settings.logFormat, log: log)
 
@@ -132,8 +129,8 @@ package struct GatewayProgram: Sendable {
                 .init(service: ImpairmentWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: LockWatchService(watch: resources.locks, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)),
-                .init(service: WakeUps(fanOut: fanOut, remover: remover)),
-                .init(service: news), .init(service: CredentialExpiryService(stores: stores, log: log)),
+                .init(service: WakeUps(fanOut: fanOut)),
+                .init(service: news), .init(service: CredentialExpiryService(stores: stores)),
                 .init(
                     service: CertificateReload(
                         hangUps: hangUps, files: ListenerFiles(settings), identity: identity, log: log)),
@@ -145,27 +142,27 @@ package struct GatewayProgram: Sendable {
     }
 
     private func services(
-        _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService,
-        _ fanOut: FanOutService, _ vault: Vault, _ database: DatabaseWatch
+        _ resources: GatewayResources, _ context: ServiceContext, _ service: CredentialService,
+        _ delivery: DeliveryService, _ fanOut: FanOutService, _ vault: Vault
     ) -> GatewayServices {
-        let stores = Stores(pool: resources.apiPool, steps: steps, database: database)
+        let stores = Stores(pool: resources.apiPool, context)
         let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,
-            direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: steps,
+            direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: context.steps,
             accepted: { delivery.messageAccepted() })
-        let readAccess = ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() })
+        let readAccess = ReadAccess(store: stores.access, vault: vault, clock: context.clock)
         return GatewayServices(
             stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
             credentials: service,
-            nodeWriter: NodeWriter(store: stores.nodes, steps: steps, raised: { fanOut.notify() }),
+            nodeWriter: NodeWriter(store: stores.nodes, steps: context.steps, raised: { fanOut.notify() }),
             readAccess: readAccess,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
-            readiness: { await Self.readiness(of: resources.apiPool, resources.watch) }, clock: { Clocks.wallNow() },
-            entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
+            readiness: { await Self.readiness(of: resources.apiPool, resources.watch) },
+            entropy: { Entropy.bytes($0) }, limits: limits(context.log))
     }
 
-    private var limits: GatewayLimits {
+    private func limits(_ log: Logger) -> GatewayLimits {
         var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
         // One large body must leave room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)

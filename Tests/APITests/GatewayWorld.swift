@@ -174,10 +174,10 @@ private func serve(
     _ authority: CertificateAuthority?, _ given: Logger?, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let steps = StepRecorder()
-    let stores = Stores(pool: pool)
     let readiness = Changing(API.Readiness.ready)
     var log = given ?? Logger(label: "gateway-test")
     if given == nil { log.logLevel = .critical }
+    let stores = Stores(pool: pool, ServiceContext(log: log, steps: steps))
     let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
     let service = CredentialService(
         store: stores.credentials, vault: vault,
@@ -191,8 +191,7 @@ private func serve(
         credentials: service, nodeWriter: NodeWriter(store: stores.nodes, steps: nil, raised: {}),
         readAccess: ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() }),
         adminKeySHA256: TestHash.sha256(GatewayWorld.key),
-        readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
-        log: log, steps: steps)
+        readiness: { readiness.value }, entropy: { Entropy.bytes($0) }, limits: limits)
     let identity = try authority.map { authority in
         let pem = try authority.issue(
             CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],

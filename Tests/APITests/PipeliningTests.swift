@@ -191,8 +191,8 @@ private final class Line {
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
         try pipeline.addHandler(
             ConnectionHandlerInstaller(
-                limits: services.limits, log: services.log,
-                places: ConnectionPlaces(services.limits, log: services.log),
+                limits: services.limits, log: services.context.log,
+                places: ConnectionPlaces(services.limits, log: services.context.log),
                 shortcut: GatewayResponder(services).shortcut))
         try pipeline.addHandler(library)
         try pipeline.addHandler(socket, position: .first)

@@ -246,8 +246,8 @@ struct RequestShortcutTests {
                 try pipeline.configureHTTPServerPipeline(withErrorHandling: false)
                 try pipeline.addHandler(
                     ConnectionHandlerInstaller(
-                        limits: services.limits, log: services.log,
-                        places: ConnectionPlaces(services.limits, log: services.log), shortcut: shortcut))
+                        limits: services.limits, log: services.context.log,
+                        places: ConnectionPlaces(services.limits, log: services.context.log), shortcut: shortcut))
                 let watch = try pipeline.context(handlerType: RequestStallHandler.self)
                 let handler = try pipeline.context(handlerType: RequestShortcutHandler.self)
                 #expect(watch.name != handler.name)

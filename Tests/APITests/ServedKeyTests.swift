@@ -173,7 +173,8 @@ struct ServedKeyTests {
             let path = try await world.makeApp() + "/keys"
             let made = try await make(world, path, #""feedback""#)
             let authenticator = APIKeyAuthenticator(
-                operatorSHA256: world.services.adminKeySHA256, store: world.stores.keys, clock: world.services.clock)
+                operatorSHA256: world.services.adminKeySHA256, store: world.stores.keys,
+                clock: world.services.context.clock)
             func use() async throws -> String? {
                 // The operator's key makes no row, and is never noted.
                 for key in [GatewayWorld.key, made.key] {

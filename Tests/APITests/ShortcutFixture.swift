@@ -175,7 +175,7 @@ extension ShortcutFixture {
         _ world: GatewayWorld, committer: RegistrationCommitter? = nil, authenticator: APIKeyAuthenticator? = nil,
         _ body: (ShortcutFixture) async throws -> Void
     ) async throws {
-        let stores = Stores(pool: world.pool, appsFreshFor: .seconds(86_400))
+        let stores = Stores(pool: world.pool, world.stores.context, appsFreshFor: .seconds(86_400))
         _ = try await stores.registry.app(slug: "tower")
         let services = world.services.with(
             stores, committer ?? RegistrationCommitter(registry: stores.registry))
@@ -192,7 +192,6 @@ extension GatewayServices {
         GatewayServices(
             stores: stores, registrations: registrations, intake: intake, credentials: credentials,
             nodeWriter: nodeWriter, readAccess: readAccess, adminKeySHA256: adminKeySHA256, readiness: readiness,
-            clock: clock,
-            entropy: entropy, limits: limits, log: log, steps: steps)
+            entropy: entropy, limits: limits)
     }
 }

@@ -186,7 +186,7 @@ func withStores(
 ) async throws {
     let settings = try await StoreServer.makeDatabase()
     try await withPool(settings, pool: pool) { pool in
-        let stores = Stores(pool: pool, steps: steps)
+        let stores = Stores(pool: pool, ServiceContext(steps: steps))
         let app = try await stores.registry.createApp(slug: "clock-tower", name: "Clock tower")
         try await body(StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings))
     }

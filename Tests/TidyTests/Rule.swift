@@ -44,7 +44,8 @@ struct Rule: Sendable {
         .foundationIsForPrograms, .systemLibrariesStayLow, .providersStayInTheirFolders, .noOldTests,
         .unsafeStaysInTheSystemLayer,
         .uncheckedIsProven,
-        .noTraps, .printingHasOnePlace, .pureTargetsAreDeterministic, .pureTargetsKeepOrder, .filesAreShort,
+        .noTraps, .servicesShareAContext, .printingHasOnePlace, .pureTargetsAreDeterministic, .pureTargetsKeepOrder,
+        .filesAreShort,
         .functionsAreShort, .nothingIsUnfinished, .commentsReadPlainly, .noRetiredWords,
         .testNamesStandAlone, .sqlNamesItsValues,
     ]

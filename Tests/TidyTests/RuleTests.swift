@@ -51,6 +51,14 @@ struct RuleTests {
         #expect(try verdicts(.providersStayInTheirFolders, members, in: "CommandLine").isEmpty)
     }
 
+    @Test("report an initialiser that takes two parts of the service context")
+    func serviceContext() throws {
+        let text = "init(store: Store, log: Logger, on database: DatabaseWatch) {}\ninit(log: Logger, steps: Int) {}\n"
+        #expect(try verdicts(.servicesShareAContext, text, in: "Delivery").map { $0.prefix(2) } == ["1:", "2:"])
+        let single = "init(log: Logger, clocks: Int) {}\nfunc run(log: Logger, steps: Int) {}\n"
+        #expect(try verdicts(.servicesShareAContext, single, in: "Delivery").isEmpty)
+    }
+
     @Test("report SQL whose parameters have numbers, or whose states are numbers")
     func sql() throws {
         let text = #"""

@@ -12,6 +12,20 @@ extension Rule {
         }
     }
 
+    /// The service context grows by what all services need; their initialisers do not.
+    static let servicesShareAContext = Rule("no initialiser takes two parts of the service context") { file in
+        guard !file.isTest, file.name != "ServiceContext.swift" else { return [] }
+        let parts: Set<String> = ["log", "clock", "steps", "database"]
+        return file.findings { token, place in
+            guard token.text == "init", file.next(place)?.text == "(" else { return nil }
+            // The name before the colon, also of a parameter with a label of its own.
+            let given = (place..<file.tokens.end(ofGroupAt: place + 1)).filter {
+                file.tokens[$0].text == ":" && parts.contains(file.tokens[$0 - 1].text)
+            }
+            return given.count > 1 ? "several of log, clock, steps and database: take a ServiceContext" : nil
+        }
+    }
+
     /// Pure targets get time and randomness as parameters, so that a seed replays.
     static let pureTargetsAreDeterministic = Rule("pure targets know neither clock nor chance nor sockets") { file in
         guard file.isPure else { return [] }

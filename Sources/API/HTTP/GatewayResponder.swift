@@ -23,13 +23,13 @@ package struct GatewayResponder: HTTPResponder {
         let authenticator =
             known
             ?? APIKeyAuthenticator(
-                operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
+                operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.context.clock)
         (self.authenticator, strangers) = (authenticator, StrangerAdmission(limits))
         budget = ByteBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
         answers = ByteBudget(bytesMax: limits.answersInFlightBytesMax, shareFloor: limits.answerBytesUsual)
         strangersAnswers = ByteBudget(
             bytesMax: limits.strangersAnswersInFlightBytesMax, shareFloor: limits.answerBytesUsual)
-        places = ConnectionPlaces(limits, log: services.log)
+        places = ConnectionPlaces(limits, log: services.context.log)
         lateBodies = BodyDeadlines(after: limits.bodyTimeout)
         resources = Resources(services, authenticator, budget)
     }
@@ -176,7 +176,7 @@ package struct GatewayResponder: HTTPResponder {
         let endpoint = call.match.endpoint
         switch try await endpoint.handler(resources, call) {
         case .answer(let answer):
-            guard let step = endpoint.step, let steps = services.steps else {
+            guard let step = endpoint.step, let steps = services.context.steps else {
                 return try Response(answer, holding: share(of: answer, to: call), on: pending.channel)
             }
             return Response(answer, announcing: step, to: steps, on: pending.channel)
@@ -261,13 +261,13 @@ extension GatewayServices {
     /// Logs the endpoint and the code. Paths contain names of installations, and stay out of the log.
     func note(_ problem: Problem, on endpoint: Endpoint?) {
         if problem.code == .databaseUnavailable, problem.cause != nil {
-            stores.database.failed("requests refused", .unavailable)
+            stores.context.database.failed("requests refused", .unavailable)
         }
-        if problem.code == .databaseBusy { stores.database.delayed() }
+        if problem.code == .databaseBusy { stores.context.database.delayed() }
         let route = endpoint.map { "\($0.method) \($0.template)" } ?? "none"
         var metadata: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
         if let cause = problem.cause { metadata["cause"] = "\(cause)" }
-        log.log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: metadata)
+        context.log.log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: metadata)
     }
 }
 

@@ -23,7 +23,7 @@ package struct GatewayServer: Sendable {
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
         let responder = GatewayResponder(services)
-        let (log, shortcut, places) = (services.log, responder.shortcut, responder.places)
+        let (log, shortcut, places) = (services.context.log, responder.shortcut, responder.places)
         let configuration = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
                 ConnectionHandlerInstaller(limits: limits, log: log, places: places, shortcut: shortcut)
@@ -42,10 +42,11 @@ package struct GatewayServer: Sendable {
             server: server,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),
-                availableConnectionsDelegate: MaximumAvailableConnections(limits.connectionsMax, logger: services.log)),
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    limits.connectionsMax, logger: services.context.log)),
             onServerRunning: { channel in await onReady(channel.localAddress?.port ?? 0) },
-            logger: services.log)
-        let upkeep = Task { await Self.maintain(responder.authenticator, services.log) }
+            logger: services.context.log)
+        let upkeep = Task { await Self.maintain(responder.authenticator, services.context.log) }
         defer { upkeep.cancel() }
         try await application.run()
     }

@@ -1,7 +1,6 @@
 import Basis
 import Credentials
 import Delivery
-import Logging
 import Model
 import Postgres
 import Registry
@@ -17,24 +16,22 @@ package struct GatewayServices: Sendable {
     package let readAccess: ReadAccess
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
-    package let clock: @Sendable () -> WallInstant
     package let entropy: @Sendable (Int) -> [UInt8]
     package let limits: GatewayLimits
-    package let log: Logger
-    package let steps: (any StepListener)?
+
+    package var context: ServiceContext { stores.context }
 
     /// - Parameter adminKeySHA256: the hash of the key's UTF-8 bytes.
     package init(
         stores: Stores, registrations: RegistrationCommitter, intake: MessageIntake, credentials: CredentialService,
         nodeWriter: NodeWriter, readAccess: ReadAccess, adminKeySHA256: [UInt8],
         readiness: @escaping @Sendable () async -> Readiness,
-        clock: @escaping @Sendable () -> WallInstant, entropy: @escaping @Sendable (Int) -> [UInt8],
-        limits: GatewayLimits, log: Logger, steps: (any StepListener)? = nil
+        entropy: @escaping @Sendable (Int) -> [UInt8], limits: GatewayLimits
     ) {
         (self.stores, self.registrations, self.intake) = (stores, registrations, intake)
         (self.credentials, self.nodeWriter, self.readAccess) = (credentials, nodeWriter, readAccess)
         (self.adminKeySHA256, self.readiness) = (adminKeySHA256, readiness)
-        (self.clock, self.entropy, self.limits, self.log, self.steps) = (clock, entropy, limits, log, steps)
+        (self.entropy, self.limits) = (entropy, limits)
     }
 }
 

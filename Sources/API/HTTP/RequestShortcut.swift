@@ -91,7 +91,8 @@ package final class RequestShortcut: Sendable {
         var registration: DeviceRegistration?
         if match.endpoint === Endpoint.registerDevice {
             guard key == nil, let installation = try? DeviceHandlers.installation(match.names[1]),
-                let read = try? RegistrationRequest.read(bytes, installation: installation, now: services.clock())
+                let read = try? RegistrationRequest.read(
+                    bytes, installation: installation, now: services.context.clock())
             else { return nil }
             registration = read
         }
@@ -156,7 +157,7 @@ package final class RequestShortcut: Sendable {
         if !answer.body.isEmpty { headers.add(name: "Content-Type", value: answer.contentType) }
         for header in answer.headers { headers.add(name: header.name.rawName, value: header.value) }
         if answer.status != .noContent { headers.add(name: "Content-Length", value: String(answer.body.count)) }
-        headers.add(name: "Date", value: date.text(at: services.clock()))
+        headers.add(name: "Date", value: date.text(at: services.context.clock()))
         let status = HTTPResponseStatus(statusCode: answer.status.code)
         return Reply(
             head: HTTPResponseHead(version: .http1_1, status: status, headers: headers),
@@ -164,7 +165,7 @@ package final class RequestShortcut: Sendable {
     }
 
     private func announcement(of step: Step?) -> (@Sendable () -> Void)? {
-        guard let step, let steps = services.steps else { return nil }
+        guard let step, let steps = services.context.steps else { return nil }
         return { steps.reached(step) }
     }
 }

@@ -18,18 +18,20 @@ struct Resources: Sendable {
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget) {
         let limits = services.limits
         let reads = ReadAdmission(limits)
-        let log = AdministrationLog(log: services.log)
+        let log = AdministrationLog(log: services.context.log)
         // Anybody may ask, however often.
         let (probes, readiness) = (SharedReads<Bool, Readiness>(), services.readiness)
         checkReadiness = { await probes.value(true, readiness) }
         apps = AppHandlers(registry: services.stores.registry, log: log)
-        devices = DeviceHandlers(apps: apps, registrations: services.registrations, clock: services.clock, reads: reads)
+        devices = DeviceHandlers(
+            apps: apps, registrations: services.registrations, clock: services.context.clock, reads: reads)
         imports = ImportHandlers(
-            apps: apps, registrations: services.registrations, clock: services.clock, limits: limits,
+            apps: apps, registrations: services.registrations, clock: services.context.clock, limits: limits,
             authenticator: authenticator,
             budgets: [ByteBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
         messages = MessageHandlers(
-            apps: apps, store: services.stores.messages, intake: services.intake, clock: services.clock, reads: reads)
+            apps: apps, store: services.stores.messages, intake: services.intake, clock: services.context.clock,
+            reads: reads)
         events = EventHandlers(
             messages: messages, watches: MessageFollowers(store: messages.store, limits: limits, reads: reads),
             limits: limits, authenticator: authenticator)
@@ -37,7 +39,7 @@ struct Resources: Sendable {
         credentials = CredentialHandlers(
             apps: apps, service: services.credentials, log: log)
         keys = KeyHandlers(
-            apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.clock,
+            apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.context.clock,
             entropy: services.entropy, log: log)
         nodes = NodeHandlers(
             apps: apps, writer: services.nodeWriter,

@@ -41,7 +41,7 @@ extension DeliveryEngine {
     /// Settles entries of one app in one transaction, and writes their verdicts before in another.
     private func settled(_ entries: [SettleEntry]) async -> DispatchEvent {
         do throws(StoreFault) { try await applyVerdicts(of: entries) } catch {
-            stores.database.failed("settling delayed", error)
+            stores.context.database.failed("settling delayed", error)
             return .settled([], failed: entries.map { UnsettledLease($0.name) })
         }
         let replies = await stores.parcels.settle(entries.map(\.pending.settlement), locked: LockedRows(for: entries))
@@ -60,7 +60,7 @@ extension DeliveryEngine {
             }
         }
         if somePassed { steps?.reached(.settleCommitted) }
-        if let first = faults.first { stores.database.failed("settling delayed", first) }
+        if let first = faults.first { stores.context.database.failed("settling delayed", first) }
         // Remainders on other routes may be ready to lease.
         let areDue = zip(entries, replies).contains { entry, reply in
             reply == .success(.settled) && entry.pending.settlement.remainders.contains(where: \.isDue)
@@ -105,7 +105,7 @@ extension DeliveryEngine {
                 failed.append(name)
             }
         }
-        if let first = faults.first { stores.database.failed("lease renewal delayed", first) }
+        if let first = faults.first { stores.context.database.failed("lease renewal delayed", first) }
         return .renewed(renewed, failed: failed)
     }
 

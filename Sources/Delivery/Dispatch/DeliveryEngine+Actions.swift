@@ -80,7 +80,7 @@ extension DeliveryEngine {
                 knownFormats: StoredContent.knownFormats, limit: Self.routesPerPoll * Self.pollPagesMax)
             take(.polled(ReadyRoute.merging(ready, rateLimited: rateLimited)))
         } catch {
-            stores.database.failed("search for parcels delayed", error)
+            stores.context.database.failed("search for parcels delayed", error)
             take(.pollFailed)
         }
     }
@@ -125,7 +125,7 @@ extension DeliveryEngine {
             take(.leaseFailed(request))
         } catch {
             // If the lease was written but its reply lost, it expires and is rescued.
-            stores.database.failed("leasing delayed", error)
+            stores.context.database.failed("leasing delayed", error)
             take(.leaseFailed(request))
         }
     }

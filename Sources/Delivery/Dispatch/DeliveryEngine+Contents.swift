@@ -81,7 +81,9 @@ extension DeliveryEngine {
     /// Logs one line for many parcels if the fault lies in their message, else tells the database's watch.
     private func noteUnread(_ parcels: [LeasedParcel], _ fault: StoreFault) {
         guard let first = parcels.first else { return }
-        guard fault.isLasting else { return stores.database.failed("contents not read, parcels released", fault) }
+        guard fault.isLasting else {
+            return stores.context.database.failed("contents not read, parcels released", fault)
+        }
         log.warning(
             "Message contents can't be read; parcels released",
             metadata: [

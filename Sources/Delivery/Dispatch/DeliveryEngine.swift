@@ -16,8 +16,6 @@ package actor DeliveryEngine {
     /// The contents of messages accepted by this process a moment ago.
     nonisolated let accepted = AcceptedMessages()
     let lanes: LanePool
-    let steps: (any StepListener)?
-    let log: Logger
     private(set) var dispatcher: Dispatcher
     /// Parcels whose pushes are in flight, by lease; looked up, and summed for the log.
     var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
@@ -42,15 +40,15 @@ package actor DeliveryEngine {
     private var drained = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
 
-    package init(
-        stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID,
-        steps: (any StepListener)?, log: Logger
-    ) {
-        (self.stores, self.lanes, self.settings, self.process, self.steps) = (stores, lanes, settings, process, steps)
-        self.log = log
+    package init(stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID) {
+        (self.stores, self.lanes, self.settings, self.process) = (stores, lanes, settings, process)
         messageCache = CompiledMessageCache(store: stores.messages, accepted: accepted)
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
     }
+
+    nonisolated var context: ServiceContext { stores.context }
+    nonisolated var log: Logger { context.log }
+    nonisolated var steps: (any StepListener)? { context.steps }
 
     package func run() async {
         take(.timer)

@@ -38,8 +38,7 @@ package actor LaneCredentialCache: LaneCredentials {
     private let service: CredentialService
     private let template: LaneTemplate
     private let process: ProcessID
-    private let database: DatabaseWatch
-    private let log: Logger
+    private let context: ServiceContext
     private var opened: [CredentialID: OpenedCredential] = [:]
     private var openings = CredentialOpenings()
     private var paces: ProjectPaces
@@ -68,13 +67,12 @@ package actor LaneCredentialCache: LaneCredentials {
 
     package init(
         store: CredentialStore, service: CredentialService, template: LaneTemplate, process: ProcessID,
-        database: DatabaseWatch, log: Logger
+        _ context: ServiceContext
     ) {
         (self.store, self.service, self.template, self.process) = (store, service, template, process)
-        self.database = database
-        let quotas = QuotaService(store: store, process: process, database: database)
+        self.context = context
+        let quotas = QuotaService(store: store, process: process, database: context.database)
         paces = ProjectPaces { await quotas.heartbeat(of: $0) }
-        self.log = log
     }
 
     /// Sets the function to call when an access token that routes waited for arrives.
@@ -113,7 +111,7 @@ package actor LaneCredentialCache: LaneCredentials {
             }
             return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
         } catch {
-            database.failed("credentials not read", error)
+            context.database.failed("credentials not read", error)
             return .unread
         }
     }
@@ -130,7 +128,7 @@ package actor LaneCredentialCache: LaneCredentials {
         do {
             try await store.block(credential, reason: reason, for: pause)
         } catch {
-            database.failed("a refused credential is not announced", error)
+            context.database.failed("a refused credential is not announced", error)
         }
         forget()
     }
@@ -151,7 +149,7 @@ package actor LaneCredentialCache: LaneCredentials {
             try await store.report(outages: outages, of: process)
             return true
         } catch {
-            database.failed("waits of lanes not recorded", error)
+            context.database.failed("waits of lanes not recorded", error)
             return false
         }
     }
@@ -224,7 +222,7 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private func logUnusable(_ record: CredentialRecord, _ app: String, _ fault: CredentialFault) {
-        log.error(
+        context.log.error(
             "A credential can't be used",
             metadata: ["app": "\(app)", "credential": "\(record.id.value)", "fault": "\(fault)"])
     }
@@ -237,7 +235,7 @@ package actor LaneCredentialCache: LaneCredentials {
         }
         guard let endpoint = found else { throw Self.unusable("It is for an environment that its provider lacks.") }
         let needs = credential.lane(topics: record.topics, at: endpoint)
-        var log = log
+        var log = context.log
         log[metadataKey: "app"] = "\(app)"
         log[metadataKey: "credential"] = "\(record.id.value)"
         let (source, authorization) = try tokenSource(needs.authorization, of: record.app, log)

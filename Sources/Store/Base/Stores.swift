@@ -1,4 +1,3 @@
-import Model
 import Postgres
 
 /// The stores over one pool. The program makes them once and hands them to the running service.
@@ -16,23 +15,20 @@ package struct Stores: Sendable {
     package let access: AccessStore
     package let sweeper: Sweeper
     package let notifier: WorkNotifier
-    /// The watch that failed calls are reported to.
-    package let database: DatabaseWatch
+    package let context: ServiceContext
 
-    /// - Parameters:
-    ///   - steps: nil in production.
-    ///   - appsFreshFor: how long an app that was found by its slug is cached.
+    /// - Parameter appsFreshFor: how long an app that was found by its slug is cached.
     package init(
-        pool: PostgresPool, steps: (any StepListener)? = nil, database: DatabaseWatch = DatabaseWatch(),
+        pool: PostgresPool, _ context: ServiceContext = ServiceContext(),
         appsFreshFor: Duration = SlugCache.usuallyFreshFor
     ) {
-        self.database = database
+        self.context = context
         notifier = WorkNotifier(pool: pool)
         registry = RegistryStore(pool: pool, notifier: notifier, appsFreshFor: appsFreshFor)
-        messages = MessageStore(pool: pool, notifier: notifier, steps: steps)
+        messages = MessageStore(pool: pool, notifier: notifier, steps: context.steps)
         let rules = RuleReader()
         parcels = ParcelStore(pool: pool, notifier: notifier, rules: rules)
-        stops = StopStore(pool: pool, notifier: notifier, steps: steps)
+        stops = StopStore(pool: pool, notifier: notifier, steps: context.steps)
         feedback = FeedbackStore(pool: pool)
         credentials = CredentialStore(pool: pool, notifier: notifier)
         keys = KeyStore(pool: pool)
