@@ -131,6 +131,13 @@ let package = Package(
                 "QueueRules", "Content", "Expressions", "WakeUpRules", "ProviderInterface", "Providers", "Migrations",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        // The statements of a service, over Store: a target for each service, so that they compile side by side.
+        target(
+            "WakeUpStore", .adapters,
+            [
+                "Basis", "Reactor", "Postgres", "Model", "Encodings", "QueueRules", "Expressions", "WakeUpRules",
+                "ProviderInterface", "Providers", "Store",
+            ]),
         target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
             resources: [
@@ -154,7 +161,8 @@ let package = Package(
             "WakeUp", .services,
             [
                 "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
-                "QueueRules", "ProviderInterface", "Providers", "Store", "GroupCommit", "Workers", "Credentials",
+                "QueueRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "GroupCommit", "Workers",
+                "Credentials",
                 "Delivery",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -171,8 +179,8 @@ let package = Package(
             "API", .http,
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
-                "WakeUpRules", "ProviderInterface", "Providers", "Store", "Credentials", "Registry", "Delivery",
-                "WakeUp",
+                "WakeUpRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "Credentials", "Registry",
+                "Delivery", "WakeUp",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -198,7 +206,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store", "Credentials", "Registry", "Delivery", "WakeUp", "API", "CommandLine",
+                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
@@ -246,8 +254,8 @@ let package = Package(
             "APITests",
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
-                "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "Credentials",
-                "Registry", "WakeUpRules", "Delivery", "WakeUp", "API", "TestSupport",
+                "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "WakeUpStore",
+                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -307,7 +315,7 @@ let package = Package(
             "ServerTests",
             [
                 "Basis", "Reactor", "TLS", "Postgres", "Model", "JSON", "QueueRules", "ProviderInterface", "Providers",
-                "Simulator", "Store", "Credentials", "CommandLine", "Server",
+                "Simulator", "Store", "WakeUpStore", "Credentials", "CommandLine", "Server",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -317,8 +325,7 @@ let package = Package(
             "SimulationTests",
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "QueueRules",
-                "WakeUpRules",
-                "Store", "Worlds", "TestSupport",
+                "WakeUpRules", "Store", "WakeUpStore", "Worlds", "TestSupport",
             ]),
         testTarget(
             "SimulatorTests",
@@ -327,8 +334,8 @@ let package = Package(
             "StoreTests",
             [
                 "Basis", "Reactor", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "RegistryRules",
-                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "Store", "GroupCommit", "Registry",
-                "TestSupport",
+                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "Store", "WakeUpStore",
+                "GroupCommit", "Registry", "TestSupport",
             ]),
         testTarget("WakeUpRulesTests", ["Basis", "Model", "JSON", "Expressions", "WakeUpRules", "TestSupport"]),
         testTarget("TLSTests", ["Basis", "Signing", "TLS"]),

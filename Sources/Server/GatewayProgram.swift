@@ -18,6 +18,7 @@ import Store
 import TLS
 import UnixSignals
 import WakeUp
+import WakeUpStore
 
 /// The running gateway: every module wired to its neighbours, from the database up to the HTTP API.
 package struct GatewayProgram: Sendable {
@@ -88,6 +89,7 @@ package struct GatewayProgram: Sendable {
         let log = context.log
         for pool in [resources.pool, resources.apiPool] { await context.database.follow(pool) }
         let stores = Stores(pool: resources.pool, context)
+        let wakeUpStores = WakeUpStores(beside: stores)
         let vault = try Vault(masterKey: resources.masterKey.revealed)
         let service = CredentialService(
             store: stores.credentials, vault: vault, tokenEndpoint: tokens, targets: settings.targetHosts)
@@ -109,8 +111,7 @@ package struct GatewayProgram: Sendable {
             stores: stores, lanes: lanes, settings: deliverySettings, process: process)
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
         let fanOut = FanOutService(
-            store: stores.fanOuts, nodes: stores.nodes, delivery: delivery,
-            parcelMembersMax: deliverySettings.parcelMembersMax, context)
+            stores: wakeUpStores, delivery: delivery, parcelMembersMax: deliverySettings.parcelMembersMax, context)
         let news = NotificationListenerService(
             listener: PostgresListener(
                 resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
@@ -146,16 +147,17 @@ package struct GatewayProgram: Sendable {
         _ delivery: DeliveryService, _ fanOut: FanOutService, _ vault: Vault
     ) -> GatewayServices {
         let stores = Stores(pool: resources.apiPool, context)
+        let wakeUpStores = WakeUpStores(beside: stores)
         let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,
             direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: context.steps,
             accepted: { delivery.messageAccepted() })
-        let readAccess = ReadAccess(store: stores.access, vault: vault, clock: context.clock)
+        let readAccess = ReadAccess(store: wakeUpStores.access, vault: vault, clock: context.clock)
         return GatewayServices(
-            stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
-            credentials: service,
-            nodeWriter: NodeWriter(store: stores.nodes, steps: context.steps, raised: { fanOut.notify() }),
+            stores: stores, wakeUpStores: wakeUpStores,
+            registrations: RegistrationCommitter(registry: stores.registry), intake: intake, credentials: service,
+            nodeWriter: NodeWriter(store: wakeUpStores.nodes, steps: context.steps, raised: { fanOut.notify() }),
             readAccess: readAccess,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: { await Self.readiness(of: resources.apiPool, resources.watch) },

@@ -4,6 +4,7 @@ import Delivery
 import Logging
 import Model
 import Store
+import WakeUpStore
 import Workers
 
 /// Notifies subscriptions of changes at their paths, ends those that have expired or were revoked, and removes nodes
@@ -16,11 +17,11 @@ package struct FanOutService: Sendable {
     private let loops: [WorkLoop]
 
     package init(
-        store: FanOutStore, nodes: NodeStore, delivery: DeliveryService, parcelMembersMax: Int,
+        stores: WakeUpStores, delivery: DeliveryService, parcelMembersMax: Int,
         _ context: ServiceContext
     ) {
-        let fanOut = FanOut(
-            store: store, delivery: delivery, contents: WakeUpContents(delivery: delivery).all,
+        let fanOut = FanOutRound(
+            store: stores.fanOuts, delivery: delivery, contents: WakeUpContents(delivery: delivery).all,
             order: FanOutOrder(
                 subscriptionsMax: Self.subscriptionsMax, parcelMembersMax: parcelMembersMax,
                 format: StoredContent.format),
@@ -35,7 +36,7 @@ package struct FanOutService: Sendable {
         let revoker = WorkLoop("revocations delayed", pollEvery: Self.pollEvery, context) { _ throws(StoreFault) in
             try await fanOut.revoke()
         }
-        let removals = NodeRemover(store: nodes, raised: { first.notify() })
+        let removals = NodeRemover(store: stores.nodes, raised: { first.notify() })
         let remover = WorkLoop("removals of nodes delayed", pollEvery: Self.pollEvery, context) {
             _ throws(StoreFault) in
             try await removals.removeNext() ? .more : .idle
@@ -53,7 +54,7 @@ package struct FanOutService: Sendable {
 }
 
 /// One transaction of wake-ups. Any number run beside each other: the database gives each watch to one of them.
-private struct FanOut: Sendable {
+private struct FanOutRound: Sendable {
     let store: FanOutStore
     let delivery: DeliveryService
     let contents: FanOutContents

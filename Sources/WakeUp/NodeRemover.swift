@@ -1,5 +1,6 @@
 import Signing
 import Store
+import WakeUpStore
 
 /// Removes nodes that are too large for one write, portion by portion.
 package struct NodeRemover: Sendable {

@@ -4,6 +4,7 @@ import Signing
 import Store
 import Synchronization
 import WakeUpRules
+import WakeUpStore
 
 /// Carries out writes to data trees: those of one app one after the other, in few transactions.
 ///

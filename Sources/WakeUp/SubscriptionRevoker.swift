@@ -2,6 +2,7 @@ import Content
 import Model
 import Store
 import WakeUpRules
+import WakeUpStore
 
 /// Ends single subscriptions for an operator, each with a notice to its device.
 package struct SubscriptionRevoker: Sendable {

@@ -5,8 +5,8 @@ import Model
 import ProviderInterface
 import Providers
 import Reactor
-import Store
 import WakeUpRules
+import WakeUpStore
 
 /// Makes the messages of fan-outs and revocations, each for the one provider of its devices.
 struct WakeUpContents: Sendable {

@@ -16,6 +16,7 @@ import TLS
 import TestSupport
 import Testing
 import WakeUp
+import WakeUpStore
 
 /// The API of a gateway on a port of its own and over a database of its own, and a client.
 struct GatewayWorld: Sendable {
@@ -178,18 +179,19 @@ private func serve(
     var log = given ?? Logger(label: "gateway-test")
     if given == nil { log.logLevel = .critical }
     let stores = Stores(pool: pool, ServiceContext(log: log, steps: steps))
+    let wakeUpStores = WakeUpStores(beside: stores)
     let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
     let service = CredentialService(
         store: stores.credentials, vault: vault,
         tokenEndpoint: NoTokenEndpoint(), targets: .outside)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
-        stores: stores, registrations: RegistrationCommitter(registry: stores.registry),
+        stores: stores, wakeUpStores: wakeUpStores, registrations: RegistrationCommitter(registry: stores.registry),
         intake: MessageIntake(
             store: stores.messages, backlog: bounds, direct: .unsent(in: stores.messages), steps: nil
         ) {},
-        credentials: service, nodeWriter: NodeWriter(store: stores.nodes, steps: nil, raised: {}),
-        readAccess: ReadAccess(store: stores.access, vault: vault, clock: { Clocks.wallNow() }),
+        credentials: service, nodeWriter: NodeWriter(store: wakeUpStores.nodes, steps: nil, raised: {}),
+        readAccess: ReadAccess(store: wakeUpStores.access, vault: vault, clock: { Clocks.wallNow() }),
         adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, entropy: { Entropy.bytes($0) }, limits: limits)
     let identity = try authority.map { authority in

@@ -141,7 +141,7 @@ struct ServedNodeTests {
     func largeRemovals() async throws {
         try await withGateway { world in
             try await world.makeApp()
-            let remover = NodeRemover(store: world.stores.nodes, raised: {})
+            let remover = NodeRemover(store: world.services.wakeUpStores.nodes, raised: {})
             let members = (0..<6_000).map { #""k\#($0)":1"# }.joined(separator: ",")
             let removals: [(method: String, path: String, body: String?)] = [
                 ("DELETE", "users.json", nil), ("PUT", "users.json", "null"), ("PUT", "users.json", "{}"),
@@ -169,7 +169,7 @@ struct ServedNodeTests {
     func writesDuringRemovals(path: String, body: String) async throws {
         try await withGateway { world in
             try await world.makeApp()
-            let remover = NodeRemover(store: world.stores.nodes, raised: {})
+            let remover = NodeRemover(store: world.services.wakeUpStores.nodes, raised: {})
             let members = (0..<6_000).map { #""k\#($0)":1"# }.joined(separator: ",")
             for user in ["ann/a", "ann/b"] {
                 try await world.expect(204, "PUT", "/base/tower/users/\(user).json", "{\(members)}")

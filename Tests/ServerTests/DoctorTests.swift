@@ -5,6 +5,7 @@ import QueueRules
 import Server
 import Store
 import Testing
+import WakeUpStore
 
 @Suite("The doctor")
 struct DoctorTests {

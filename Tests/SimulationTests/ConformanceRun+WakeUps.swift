@@ -6,6 +6,7 @@ import Signing
 import Store
 import Synchronization
 import WakeUpRules
+import WakeUpStore
 import Worlds
 
 // Data trees, and the devices that are woken by their changes.
@@ -20,7 +21,7 @@ extension ConformanceRun {
             var change = AppChange()
             change.wakeUp.isEnabled = true
             _ = try await stores.registry.changeApp(app, change)
-            try await stores.access.setRules(#"{".read": true}"#, of: app)
+            try await wakeUpStores.access.setRules(#"{".read": true}"#, of: app)
         }
     }
 
@@ -54,7 +55,7 @@ extension ConformanceRun {
         }
         pushHistory.append("write to app \(app.value): \(texts.joined(separator: ", "))")
         let policy = NodeStore.WritePolicy(gather: Self.gather)
-        let real = await stores.nodes.write(writes, app: app, policy, now: now, sha256: Hashes.sha256)
+        let real = await wakeUpStores.nodes.write(writes, app: app, policy, now: now, sha256: Hashes.sha256)
         let raised = simulated.write(writes, app: app, gather: Self.gather, now: now)
         return differ("write", real.replies, writes.map { _ in .success(.written) })
             ?? differ("write", real.raisedAny, !raised.isEmpty)
@@ -67,7 +68,7 @@ extension ConformanceRun {
         let lifetime: Duration = random.pick([.seconds(600), Self.lifetime])
         let (text, request) = drawSubscribing(app, path, mode, lifetime)
         pushHistory.append("subscribe \(text) to \(path.text) of app \(app.value), \(mode.name)")
-        let real = try await stores.subscriptions.subscribe(
+        let real = try await wakeUpStores.subscriptions.subscribe(
             SubscriptionStore.Request(
                 app: app, path: path, token: text, installation: request.installation, mode: mode, lifetime: lifetime,
                 weightBytesMax: 1 << 20, weightLeavesMax: 10_000), now: now)
@@ -80,7 +81,7 @@ extension ConformanceRun {
         let path = NodePath(stored: random.pick(Self.paths))
         let (text, request) = drawSubscribing(app, path, .noData, .zero)
         pushHistory.append("unsubscribe \(text) from \(path.text) of app \(app.value)")
-        let real = try await stores.subscriptions.unsubscribe(
+        let real = try await wakeUpStores.subscriptions.unsubscribe(
             app: app, path: path, token: text, installation: request.installation, user: "")
         simulated.unsubscribe(request)
         return differ("unsubscribe", real, true)
@@ -154,7 +155,7 @@ extension ConformanceRun {
         let subscriptionsMax = random.pick([1, 2, 100])
         let parcelMembersMax = random.pick([1, 3])
         pushHistory.append("fan out at \(now.microseconds), \(subscriptionsMax) each")
-        let real = try await stores.fanOuts.fanOut(
+        let real = try await wakeUpStores.fanOuts.fanOut(
             FanOutOrder(
                 subscriptionsMax: subscriptionsMax, fewSubscriptions: 2, parcelMembersMax: parcelMembersMax, format: 1),
             now: now, contents: told.contents)
@@ -180,7 +181,7 @@ extension ConformanceRun {
         let told = Told(names)
         let order = FanOutOrder(subscriptionsMax: 100, parcelMembersMax: 2, format: 1)
         pushHistory.append("end expired subscriptions at \(now.microseconds)")
-        let real = try await stores.fanOuts.revoke(order, now: now, contents: told.contents)
+        let real = try await wakeUpStores.fanOuts.revoke(order, now: now, contents: told.contents)
         var own = names
         let notices = simulated.endExpired(
             SimulatedFanOutOrder(

@@ -5,6 +5,7 @@ import QueueRules
 import RegistryRules
 import Store
 import Testing
+import WakeUpStore
 import Worlds
 
 /// A random sequence of operations, performed on the simulated store and on PostgreSQL with the same times.
@@ -12,6 +13,7 @@ struct ConformanceRun {
     let seed: UInt64
     let pool: PostgresPool
     let stores: Stores
+    let wakeUpStores: WakeUpStores
     var random: SeededRandom
     var simulated = SimulatedStore()
     var now = WallInstant(secondsSince1970: 1_793_448_000)
@@ -57,6 +59,7 @@ struct ConformanceRun {
         self.pool = pool
         random = SeededRandom(seed: seed)
         stores = Stores(pool: pool)
+        wakeUpStores = WakeUpStores(beside: stores)
         try await pool.script(
             """
             TRUNCATE apps, registrations, registration_pulse, registration_tags, messages, message_contents,

@@ -12,6 +12,7 @@ import Synchronization
 import TestSupport
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 /// A database with subscriptions, and what its fan-outs tell them.
 struct FanOutWorld {
@@ -53,7 +54,7 @@ struct FanOutWorld {
 
     private func write(_ write: TreeWrite) async throws {
         let policy = NodeStore.WritePolicy(gather: .seconds(1))
-        let result = await world.stores.nodes.write([write], app: world.app, policy, sha256: Hashes.sha256)
+        let result = await world.wakeUpStores.nodes.write([write], app: world.app, policy, sha256: Hashes.sha256)
         #expect(try result.replies.map { try $0.get() } == [.written])
     }
 
@@ -71,11 +72,11 @@ struct FanOutWorld {
         request.rulesRevision = rulesRevision
         if let perAppMax { request.perAppMax = perAppMax }
         if let user { (request.user, request.claims) = (user, Array(#"{"sub":"\#(user)"}"#.utf8)) }
-        return try await world.stores.subscriptions.subscribe(request)
+        return try await world.wakeUpStores.subscriptions.subscribe(request)
     }
 
     func unsubscribe(_ device: String, _ path: String, user: String = "") async throws -> Bool {
-        try await world.stores.subscriptions.unsubscribe(
+        try await world.wakeUpStores.subscriptions.unsubscribe(
             app: world.app, path: NodePath(stored: path), token: Self.token(device), installation: device, user: user)
     }
 
@@ -107,7 +108,7 @@ struct FanOutWorld {
         var count = 0
         let now = clock.next()
         for _ in 0..<turnsMax {
-            let reply = try await world.stores.fanOuts.fanOut(order, now: now, contents: Self.contents)
+            let reply = try await world.wakeUpStores.fanOuts.fanOut(order, now: now, contents: Self.contents)
             guard case .notified(let messages, _, _) = reply else { break }
             count += messages
         }
@@ -119,7 +120,7 @@ struct FanOutWorld {
         let order = FanOutOrder(subscriptionsMax: 20_000, parcelMembersMax: 5_000, format: 1)
         let leases = CutOrder(owner: StoreWorld.ann, leaseFor: .seconds(60), parcelMembersMax: 5_000)
         let leasing = CutLeasing(order: leases, admit: admit, lost: { _ in })
-        return try await world.stores.fanOuts.fanOut(
+        return try await world.wakeUpStores.fanOuts.fanOut(
             order, leasing: leasing, now: clock.next(), contents: Self.contents
         ).written
     }
@@ -147,14 +148,14 @@ struct FanOutWorld {
     func revoke(after wait: Duration = .zero) async throws -> Int {
         let order = FanOutOrder(subscriptionsMax: 20_000, parcelMembersMax: 5_000, format: 1)
         var count = 0
-        while case .notified(_, let subscriptions, _) = try await world.stores.fanOuts.revoke(
+        while case .notified(_, let subscriptions, _) = try await world.wakeUpStores.fanOuts.revoke(
             order, now: Clocks.wallNow() + wait, contents: Self.contents)
         { count += subscriptions }
         return count
     }
 
     func setRules(_ rules: String) async throws {
-        try await world.stores.access.setRules(rules, of: world.app)
+        try await world.wakeUpStores.access.setRules(rules, of: world.app)
     }
 
     private static let contents = FanOutContents(change: content) { group in

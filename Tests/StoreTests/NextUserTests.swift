@@ -4,6 +4,7 @@ import Postgres
 import Store
 import TestSupport
 import Testing
+import WakeUpStore
 
 extension FanOutWorld {
     /// Registers an installation for a user, or for nobody, with the token with which a device subscribes.

@@ -4,16 +4,16 @@ import Model
 import Postgres
 import Reactor
 import Signing
-import Store
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 @Suite("The keys of a node's children in pages")
 struct NodeKeyTests {
     private static func pages(_ world: StoreWorld, of path: String, limit: Int) async throws -> [String] {
         var keys: [String] = []
         while true {
-            let page = try await world.stores.nodes.keys(
+            let page = try await world.wakeUpStores.nodes.keys(
                 of: NodePath(stored: path), app: world.app, after: keys.last ?? "", limit: limit)
             keys += page
             if page.count < limit { return keys }
@@ -39,7 +39,7 @@ struct NodeKeyTests {
                 for limit in [1, 2, 3, 1_000] {
                     #expect(try await Self.pages(world.world, of: parent, limit: limit) == rising, "\(limit)")
                 }
-                let nodes = world.world.stores.nodes
+                let nodes = world.world.wakeUpStores.nodes
                 for gone in ["a,", "a-b-", "a-b-c-d", "a.", "b!", "zz", "c"] {
                     let page = try await nodes.keys(
                         of: NodePath(stored: parent), app: world.world.app, after: gone, limit: 1_000)
@@ -90,7 +90,7 @@ struct NodeRemovalTests {
     }
 
     private static func removeNext(_ world: FanOutWorld, after wait: Duration = .zero) async throws -> Bool {
-        try await world.world.stores.nodes.removeNext(now: Clocks.wallNow() + wait, sha256: Hashes.sha256)
+        try await world.world.wakeUpStores.nodes.removeNext(now: Clocks.wallNow() + wait, sha256: Hashes.sha256)
     }
 
     private static func leaves(_ world: FanOutWorld) async throws -> Int {
@@ -102,7 +102,7 @@ struct NodeRemovalTests {
         try await withFanOuts { world in
             try await Self.fill(world)
             for path in ["/large", "/large/7", "/z"] { try await world.subscribe("phone", path, .childEvent) }
-            try await world.world.stores.nodes.beginRemoval(of: [Self.large], app: world.world.app)
+            try await world.world.wakeUpStores.nodes.beginRemoval(of: [Self.large], app: world.world.app)
             var left: [Int] = []
             while try await Self.removeNext(world) { left.append(try await Self.leaves(world)) }
             #expect(left == [1_500, 500, 0])
@@ -122,7 +122,7 @@ struct NodeRemovalTests {
     func takenUp() async throws {
         try await withFanOuts { world in
             try await Self.fill(world)
-            try await world.world.stores.nodes.beginRemoval(of: [Self.large], app: world.world.app)
+            try await world.world.wakeUpStores.nodes.beginRemoval(of: [Self.large], app: world.world.app)
             #expect(try await Self.removeNext(world))
             // A process took the next portion and ended.
             try await world.world.pool.script(
@@ -136,7 +136,7 @@ struct NodeRemovalTests {
     @Test("takes nothing that is written after it is gone, or that replaces it")
     func ends() async throws {
         try await withFanOuts { world in
-            let nodes = world.world.stores.nodes
+            let nodes = world.world.wakeUpStores.nodes
             try await Self.fill(world)
             try await nodes.beginRemoval(of: [Self.large], app: world.world.app)
             for _ in 0..<3 { #expect(try await Self.removeNext(world)) }
@@ -156,7 +156,7 @@ struct NodeRemovalTests {
     func deletedApp() async throws {
         try await withFanOuts { world in
             try await Self.fill(world)
-            try await world.world.stores.nodes.beginRemoval(of: [Self.large, .root], app: world.world.app)
+            try await world.world.wakeUpStores.nodes.beginRemoval(of: [Self.large, .root], app: world.world.app)
             #expect(try await world.world.stores.registry.deleteApp(world.world.app))
             #expect(try await Self.removeNext(world) == false)
         }
@@ -168,7 +168,7 @@ struct NodeRemovalTests {
             let deep = String(repeating: "/k", count: 900)
             try await world.world.pool.script(
                 "INSERT INTO nodes SELECT id, '\(deep)/' || n, '1' FROM apps, generate_series(1, 20) AS n")
-            try await world.world.stores.nodes.beginRemoval(of: [.root], app: world.world.app)
+            try await world.world.wakeUpStores.nodes.beginRemoval(of: [.root], app: world.world.app)
             var portions = 0
             while try await Self.removeNext(world) { portions += 1 }
             #expect(portions > 1)

@@ -3,16 +3,16 @@ import JSON
 import Model
 import Postgres
 import Signing
-import Store
 import TestSupport
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 @Suite("A data tree in the database")
 struct NodeTests {
     private static func write(_ world: StoreWorld, _ writes: [TreeWrite]) async throws {
         let policy = NodeStore.WritePolicy(gather: .seconds(1))
-        let result = await world.stores.nodes.write(writes, app: world.app, policy, sha256: Hashes.sha256)
+        let result = await world.wakeUpStores.nodes.write(writes, app: world.app, policy, sha256: Hashes.sha256)
         for reply in result.replies { #expect(try reply.get() == .written) }
     }
 
@@ -50,7 +50,8 @@ struct NodeTests {
     }
 
     private static func leaves(_ world: StoreWorld) async throws -> [NodePath: String] {
-        guard case .found(let leaves) = try await world.stores.nodes.read(.root, app: world.app) else { return [:] }
+        let reading = try await world.wakeUpStores.nodes.read(.root, app: world.app)
+        guard case .found(let leaves) = reading else { return [:] }
         return leaves.reduce(into: [:]) { $0[$1.path] = $1.value }
     }
 

@@ -273,7 +273,9 @@ struct QueryPlanTests {
             names, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
         #expect(renewed == names.map { _ in .success(true) })
         try await withPool(world.settings) { pool in
-            let other = StoreWorld(pool: pool, stores: world.stores, app: world.app, settings: world.settings)
+            let other = StoreWorld(
+                pool: pool, stores: world.stores, wakeUpStores: world.wakeUpStores, app: world.app,
+                settings: world.settings)
             try await other.holding("messages WHERE id = '\(StoreWorld.message(901).value.text)'") { () async throws in
                 _ = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: dawn)
             }

@@ -5,6 +5,7 @@ import Reactor
 import Store
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 extension FanOutWorld {
     fileprivate func subscribers() async throws -> [String] {
@@ -16,7 +17,7 @@ extension FanOutWorld {
     }
 
     fileprivate func order(_ path: String?, _ state: SubscriptionState? = nil) async throws {
-        try await world.stores.fanOuts.order(endOf: path.map { NodePath(stored: $0) }, state, app: world.app)
+        try await world.wakeUpStores.fanOuts.order(endOf: path.map { NodePath(stored: $0) }, state, app: world.app)
     }
 }
 

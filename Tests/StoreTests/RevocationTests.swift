@@ -10,6 +10,7 @@ import Store
 import TestSupport
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 @Suite("Subscriptions whose token another installation registers")
 struct AdoptedSubscriptionTests {

@@ -8,6 +8,7 @@ import RegistryRules
 import Store
 import TestSupport
 import Testing
+import WakeUpStore
 
 /// One test's database with one app, and the operations that tests use.
 ///
@@ -20,6 +21,7 @@ struct StoreWorld {
 
     let pool: PostgresPool
     let stores: Stores
+    let wakeUpStores: WakeUpStores
     let app: AppID
     let settings: PostgresSettings
 
@@ -81,7 +83,8 @@ struct StoreWorld {
     /// Creates another app in the same database.
     func neighbour() async throws -> StoreWorld {
         let app = try await stores.registry.createApp(slug: "harbour", name: "Harbour")
-        return StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings)
+        return StoreWorld(
+            pool: pool, stores: stores, wakeUpStores: wakeUpStores, app: app.id, settings: settings)
     }
 
     func newMessage(
@@ -188,7 +191,10 @@ func withStores(
     try await withPool(settings, pool: pool) { pool in
         let stores = Stores(pool: pool, ServiceContext(steps: steps))
         let app = try await stores.registry.createApp(slug: "clock-tower", name: "Clock tower")
-        try await body(StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings))
+        try await body(
+            StoreWorld(
+                pool: pool, stores: stores, wakeUpStores: WakeUpStores(beside: stores), app: app.id,
+                settings: settings))
     }
 }
 

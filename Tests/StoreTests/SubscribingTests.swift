@@ -6,6 +6,7 @@ import Reactor
 import Store
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 @Suite("Subscribing to a path")
 struct SubscribingTests {
@@ -224,7 +225,7 @@ struct SubscribingTests {
             let request = SubscriptionStore.Request(
                 app: world.world.app, path: .root, token: token, installation: "wakeup-7", mode: .noData,
                 lifetime: .seconds(3_600), weightBytesMax: 1 << 20, weightLeavesMax: 100)
-            #expect(try await world.world.stores.subscriptions.subscribe(request) == .subscribed)
+            #expect(try await world.world.wakeUpStores.subscriptions.subscribe(request) == .subscribed)
             #expect(try await world.world.device("phone") == registered.record)
             #expect(try await world.world.number("SELECT count(*) FROM registrations") == 1)
             #expect(

@@ -10,6 +10,7 @@ import Store
 import TestSupport
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 /// An app on a device: it keeps a copy of a node by what it is told, and reads when it is told to or starts.
 private struct ModelClient {
@@ -90,13 +91,14 @@ private struct ClientWorld {
     }
 
     func read(_ path: NodePath) async throws -> JSONValue {
-        guard case .found(let leaves) = try await world.stores.nodes.read(path, app: world.app) else { return .null }
+        let reading = try await world.wakeUpStores.nodes.read(path, app: world.app)
+        guard case .found(let leaves) = reading else { return .null }
         return try JSONReader.read(NodeText.compose(leaves, at: path))
     }
 
     func write(_ value: JSONValue, at path: NodePath) async throws {
         let policy = NodeStore.WritePolicy(gather: .zero)
-        let result = await world.stores.nodes.write(
+        let result = await world.wakeUpStores.nodes.write(
             [try .put(value, at: path)], app: world.app, policy, sha256: Hashes.sha256)
         #expect(try result.replies[0].get() == .written)
     }
@@ -104,7 +106,7 @@ private struct ClientWorld {
     mutating func subscribe() async throws {
         let (path, device) = (try path(0...2), "device-\(clients.count)")
         let mode = WakeUpMode.allCases[clients.count % 3]
-        let reply = try await world.stores.subscriptions.subscribe(
+        let reply = try await world.wakeUpStores.subscriptions.subscribe(
             SubscriptionStore.Request(
                 app: world.app, path: path, token: device, installation: device, mode: mode,
                 lifetime: .seconds(30 * 86_400), weightBytesMax: 1 << 20, weightLeavesMax: 1 << 20))
@@ -141,7 +143,7 @@ private struct ClientWorld {
     mutating func fanOut() async throws -> Bool {
         let order = FanOutOrder(subscriptionsMax: 3, parcelMembersMax: 2, format: 1)
         now = now + .milliseconds(300)
-        let reply = try await world.stores.fanOuts.fanOut(order, now: now, contents: Self.contents)
+        let reply = try await world.wakeUpStores.fanOuts.fanOut(order, now: now, contents: Self.contents)
         return reply != .nothing
     }
 
@@ -199,7 +201,7 @@ struct WakeUpClientTests {
     @Test("has the node's data in the end, whatever was refused, repeated or lost between", arguments: 0..<12)
     func converges(seed: UInt64) async throws {
         try await withStores { stores in
-            try await stores.stores.access.setRules(#"{".read": true}"#, of: stores.app)
+            try await stores.wakeUpStores.access.setRules(#"{".read": true}"#, of: stores.app)
             var change = AppChange()
             change.wakeUp.isEnabled = true
             _ = try await stores.stores.registry.changeApp(stores.app, change)

@@ -6,6 +6,7 @@ import Store
 import TestSupport
 import Testing
 import WakeUpRules
+import WakeUpStore
 
 /// Asks the server for its generic plan of every statement of the data tree, its subscriptions and fan-outs.
 @Suite("The query plan of each statement for wake-ups")
@@ -100,10 +101,10 @@ struct WakeUpPlanTests {
         try await world.retire("two")
         try await world.subscribe("two", "/ann", .value, user: "ann")
         for surface in [NodePath.root, NodePath(stored: "/ann")] {
-            _ = try await world.world.stores.nodes.read(surface, app: world.world.app)
-            _ = try await world.world.stores.nodes.surface(surface, app: world.world.app)
+            _ = try await world.world.wakeUpStores.nodes.read(surface, app: world.world.app)
+            _ = try await world.world.wakeUpStores.nodes.surface(surface, app: world.world.app)
         }
-        _ = try await world.world.stores.access.values(at: [.root], app: world.world.app)
+        _ = try await world.world.wakeUpStores.access.values(at: [.root], app: world.world.app)
         let token = DeviceToken(bytes: Array(FanOutWorld.token("two").utf8))
         try await world.world.register(
             DeviceRegistration(
@@ -118,7 +119,7 @@ struct WakeUpPlanTests {
         try await world.put("/bob", #"{"x": 1, "y": 2}"#)
         try await world.fanOut()
         try await world.revoke()
-        _ = try await world.world.stores.fanOuts.nextDue()
+        _ = try await world.world.wakeUpStores.fanOuts.nextDue()
         _ = try await world.world.stores.sweeper.sweep(now: Clocks.wallNow() + .seconds(10 * 86_400))
     }
 

@@ -6,9 +6,11 @@ import Postgres
 import Registry
 import Store
 import WakeUp
+import WakeUpStore
 
 package struct GatewayServices: Sendable {
     package let stores: Stores
+    package let wakeUpStores: WakeUpStores
     package let registrations: RegistrationCommitter
     package let intake: MessageIntake
     package let credentials: CredentialService
@@ -23,12 +25,13 @@ package struct GatewayServices: Sendable {
 
     /// - Parameter adminKeySHA256: the hash of the key's UTF-8 bytes.
     package init(
-        stores: Stores, registrations: RegistrationCommitter, intake: MessageIntake, credentials: CredentialService,
-        nodeWriter: NodeWriter, readAccess: ReadAccess, adminKeySHA256: [UInt8],
+        stores: Stores, wakeUpStores: WakeUpStores, registrations: RegistrationCommitter, intake: MessageIntake,
+        credentials: CredentialService, nodeWriter: NodeWriter, readAccess: ReadAccess, adminKeySHA256: [UInt8],
         readiness: @escaping @Sendable () async -> Readiness,
         entropy: @escaping @Sendable (Int) -> [UInt8], limits: GatewayLimits
     ) {
-        (self.stores, self.registrations, self.intake) = (stores, registrations, intake)
+        (self.stores, self.wakeUpStores) = (stores, wakeUpStores)
+        (self.registrations, self.intake) = (registrations, intake)
         (self.credentials, self.nodeWriter, self.readAccess) = (credentials, nodeWriter, readAccess)
         (self.adminKeySHA256, self.readiness) = (adminKeySHA256, readiness)
         (self.entropy, self.limits) = (entropy, limits)

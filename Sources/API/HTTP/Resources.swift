@@ -44,14 +44,15 @@ struct Resources: Sendable {
         nodes = NodeHandlers(
             apps: apps, writer: services.nodeWriter,
             reads: NodeReads(
-                store: services.stores.nodes, ofKeys: reads,
+                store: services.wakeUpStores.nodes, ofKeys: reads,
                 ofStrangers: ReadAdmission(limits, placesMax: limits.strangersReadsMax),
                 strangersTimeMax: limits.strangersReadTimeMax),
             access: services.readAccess)
-        wakeUps = WakeUpHandlers(apps: apps, store: services.stores.subscriptions, access: services.readAccess)
+        wakeUps = WakeUpHandlers(
+            apps: apps, store: services.wakeUpStores.subscriptions, access: services.readAccess)
         access = AccessHandlers(apps: apps, access: services.readAccess, log: log)
         subscriptions = SubscriptionHandlers(
-            apps: apps, store: services.stores.subscriptions,
-            revoker: SubscriptionRevoker(store: services.stores.fanOuts), reads: reads)
+            apps: apps, store: services.wakeUpStores.subscriptions,
+            revoker: SubscriptionRevoker(store: services.wakeUpStores.fanOuts), reads: reads)
     }
 }

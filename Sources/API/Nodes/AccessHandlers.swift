@@ -3,8 +3,8 @@ import Expressions
 import HTTPTypes
 import JSON
 import Model
-import Store
 import WakeUp
+import WakeUpStore
 
 /// An app's read rules, and the keys that verify the tokens of its users.
 struct AccessHandlers: Sendable {

@@ -3,6 +3,7 @@ import Model
 import Store
 import WakeUp
 import WakeUpRules
+import WakeUpStore
 
 /// The routes of an app's data tree: `/base/{app}/{path}.json`.
 struct NodeHandlers: Sendable {

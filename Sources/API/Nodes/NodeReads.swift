@@ -2,6 +2,7 @@ import JSON
 import Model
 import Store
 import WakeUpRules
+import WakeUpStore
 
 /// Reads the nodes of data trees, as the text of an answer.
 ///

@@ -1,7 +1,7 @@
 import JSON
 import Model
-import Store
 import WakeUpRules
+import WakeUpStore
 
 enum SubscriptionAnswer {
     static func body(_ counts: WakeUpCounts) -> [UInt8] {

@@ -1,8 +1,8 @@
 import JSON
 import Model
-import Store
 import WakeUp
 import WakeUpRules
+import WakeUpStore
 
 /// The subscriptions of an app, for its operator: counted, listed, shown and revoked.
 struct SubscriptionHandlers: Sendable {

@@ -8,6 +8,7 @@ import Signing
 import Store
 import WakeUp
 import WakeUpRules
+import WakeUpStore
 
 /// Subscribing to the nodes of an app's tree, by the app on a device.
 ///

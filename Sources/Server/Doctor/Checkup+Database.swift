@@ -4,6 +4,7 @@ import PrivatePostgres
 import Reactor
 import RegistryRules
 import Store
+import WakeUpStore
 
 extension Checkup {
     struct DatabaseInspection {
@@ -156,7 +157,7 @@ extension Checkup {
             inspection.findings.append(.note("time zones", "they can't be counted: \(error)", "try again"))
         }
         do {
-            let counts = try await Stores(pool: pool).subscriptions.counts(of: nil)
+            let counts = try await SubscriptionStore(pool: pool).counts(of: nil)
             inspection.findings.append(DoctorRules.wakeUp(counts, now: Clocks.wallNow()))
         } catch {
             inspection.findings.append(.bad("wake-up", "its counts can't be read: \(error)", "check the database"))

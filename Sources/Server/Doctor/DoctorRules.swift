@@ -3,6 +3,7 @@ import Calendar
 import CommandLine
 import JSON
 import Store
+import WakeUpStore
 
 package struct Finding: Equatable, Sendable {
     package enum Level: String, Sendable { case good, note, bad, unchecked }

@@ -43,11 +43,11 @@ enum LockTimeout {
     static let afterBrief: Duration = .milliseconds(20)
 }
 
-/// The reason why a transaction over claimed rows failed.
-struct GroupFault: Error {
-    let fault: StoreFault
+/// The reason why a transaction over several rows failed.
+package struct GroupFault: Error {
+    package let fault: StoreFault
     /// True: each of the rows alone may pass.
-    let isOverARow: Bool
+    package let isOverARow: Bool
 
     init(_ error: PostgresError) {
         fault = StoreFault(error)
@@ -61,8 +61,10 @@ struct GroupFault: Error {
     var putAsideFor: Duration { isLocked ? .seconds(1) : .seconds(60) }
 }
 
-/// Like `translating`, for work on several rows at once.
-func translatingGroup<Answer>(_ body: () async throws(PostgresError) -> Answer) async throws(GroupFault) -> Answer {
+/// Like `translating`, for work on several rows at once. The fault says whether each of them alone may pass.
+package func translatingGroup<Answer>(
+    _ body: () async throws(PostgresError) -> Answer
+) async throws(GroupFault) -> Answer {
     do { return try await body() } catch { throw GroupFault(error) }
 }
 

@@ -1,8 +1,8 @@
 import Encodings
 import Postgres
 
-/// The search for the rows of some registrations. It locks them in the order of their ids.
-enum MemberKeys: Equatable, Sendable {
+/// The search for the rows of some ids, such as those of registrations. It locks them in the order of the ids.
+package enum MemberKeys: Equatable, Sendable {
     /// One scan of the key from the first id to the last; every id in between is meant.
     case range(first: Int64, last: Int64)
     /// One scan of the key, with a bit for each id that is meant.
@@ -13,8 +13,8 @@ enum MemberKeys: Equatable, Sendable {
     /// Passing an unwanted row costs less than a fourth of searching for one.
     static let scannedMax: Int64 = 4
 
-    /// - Parameter ids: in rising order.
-    init(_ ids: [Int64]) {
+    /// - Parameter ids: in rising order, each once.
+    package init(_ ids: [Int64]) {
         guard let first = ids.first, let last = ids.last, last - first < Self.scannedMax * Int64(ids.count) else {
             self = .each(ids)
             return
@@ -60,23 +60,26 @@ enum MemberKeys: Equatable, Sendable {
     }
 }
 
-/// A statement about members, in each form of `MemberKeys`.
-struct MemberStatement: Sendable {
+/// A statement about rows that are found by their ids, in each form of `MemberKeys`.
+package struct MemberStatement: Sendable {
     private let ranging: Statement
     private let walking: Statement
     private let each: Statement
 
     /// - Parameters:
-    ///   - key: the column that holds the members' ids.
+    ///   - name: the name of its form with one search for each id. The other forms add their own word to it.
+    ///   - key: the column that holds the ids.
     ///   - sql: makes the statement around the condition. It may name other parameters, whose values `query` takes.
-    init(_ name: String, key: String, _ sql: (_ isMember: String) -> String) {
+    package init(_ name: String, key: String, _ sql: (_ isMember: String) -> String) {
         ranging = Statement(name + "_ranging", sql(MemberKeys.isInRange(key)))
         walking = Statement(name + "_walking", sql(MemberKeys.isWanted(key)))
         each = Statement(name, sql(MemberKeys.isOneOf(key)))
     }
 
+    /// Returns the query for these rows.
+    ///
     /// - Parameter parameters: the values of the statement's other parameters.
-    func query(_ keys: MemberKeys, _ parameters: Parameters = Parameters()) -> Query {
+    package func query(_ keys: MemberKeys, _ parameters: Parameters = Parameters()) -> Query {
         var parameters = parameters
         keys.bind(to: &parameters)
         return switch keys {

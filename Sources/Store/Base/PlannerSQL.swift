@@ -6,17 +6,17 @@ import Postgres
 /// is empty, or that an app with a million registrations has one. A plan that looks cheap by such figures reads a
 /// table, or an app, once for each batch, and the load turns quadratic. So these settings choose the plan, not the
 /// statistics.
-enum PlannerSQL {
+package enum PlannerSQL {
     /// For the rest of the transaction, the planner finds the rows of a list one by one through their keys. Its plans
     /// are made once, for any values.
     ///
     /// Only for statements that look up rows by lists of keys: without hash and merge joins, two joined lists are
     /// compared all with all. A plan stays with its connection, so a statement that runs under this must never run
     /// without it.
-    static let throughKeys = Statement("planner_through_keys", "SELECT \(settings)")
+    package static let throughKeys = Statement("planner_through_keys", "SELECT \(settings)")
 
     /// The same, in the order of the key: a bitmap scan would lock the rows in the order of their pages.
-    static let inKeyOrder = Statement(
+    package static let inKeyOrder = Statement(
         "planner_in_key_order", "SELECT \(settings), set_config('enable_bitmapscan', 'off', true)")
 
     private static let settings = """

@@ -133,7 +133,9 @@ extension StoreFault {
 }
 
 /// Runs calls to PostgreSQL and translates their errors to `StoreFault`.
-func translating<Answer>(_ body: () async throws(PostgresError) -> Answer) async throws(StoreFault) -> Answer {
+package func translating<Answer>(
+    _ body: () async throws(PostgresError) -> Answer
+) async throws(StoreFault) -> Answer {
     do { return try await body() } catch { throw StoreFault(error) }
 }
 

@@ -226,8 +226,12 @@ struct ReasonDetails: Sendable {
 }
 
 extension Row {
-    /// Decodes a list of members, in the form that parcels and their history store.
-    mutating func members(column: Int, of statement: Statement) throws(PostgresError) -> [Int64] {
+    /// Decodes a list of members, in the form that parcels and their history store. Returns the ids of registrations.
+    ///
+    /// - Parameters:
+    ///   - column: the column's place in the row, from 0, for the fault if it holds no such list.
+    ///   - statement: the statement that read the row, for the same.
+    package mutating func members(column: Int, of statement: Statement) throws(PostgresError) -> [Int64] {
         guard let members = try? MemberList.decode(bytes()) else {
             throw .unexpectedShape(statement: statement.name, column: column)
         }

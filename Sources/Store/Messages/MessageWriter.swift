@@ -4,8 +4,8 @@ import Postgres
 import QueueRules
 
 /// A message as it is written, with its members if they are known.
-struct MessageDraft: Sendable {
-    let message: NewMessage
+package struct MessageDraft: Sendable {
+    package let message: NewMessage
     /// Its members as parcels; nil: a plan finds them.
     let cut: SliceCut?
     /// A value of each member's own, in the order of the members' ids; empty: it has none. nil: none has one.
@@ -21,8 +21,9 @@ struct MessageDraft: Sendable {
     /// A message whose members are known.
     /// - Parameters:
     ///   - members: in any order, each once.
-    ///   - ownValues: one for each member, in their order, each within `OwnValueLimits.bytesMax`.
-    init(_ message: NewMessage, to members: [Member], ownValues: [[UInt8]]? = nil, parcelMembersMax: Int) {
+    ///   - ownValues: one for each member, in their order, each within `OwnValueLimits.bytesMax`; nil: none has one.
+    ///   - parcelMembersMax: the most members of one parcel.
+    package init(_ message: NewMessage, to members: [Member], ownValues: [[UInt8]]? = nil, parcelMembersMax: Int) {
         let found = FoundMembers(members, through: 0, isLast: true)
         let ordered = ownValues.map { values -> [[UInt8]] in
             precondition(values.count == members.count, "each member has its own value")
@@ -32,7 +33,8 @@ struct MessageDraft: Sendable {
         self.init(message, cut: cut, ownValues: ordered)
     }
 
-    var members: Int { cut?.members ?? 0 }
+    /// The number of its members; 0 if a plan finds them.
+    package var members: Int { cut?.members ?? 0 }
 
     fileprivate var state: MessageState {
         if let cut { return cut.members == 0 ? .finished : .sending }
@@ -62,7 +64,7 @@ package struct WrittenParcels: Equatable, Sendable {
 
 /// Writes messages of any origin in a transaction, and leases parcels of those whose members are known: a lease has read
 /// badges and tokens like any other (rule 18).
-struct MessageWriter: Sendable {
+package struct MessageWriter: Sendable {
     private struct Parcel {
         let draft: Int
         let route: Int64
@@ -80,8 +82,9 @@ struct MessageWriter: Sendable {
     private let writeOwnValues: [Query]
     /// The app sets limits. Leases count the users of limited members before they lock badges, and so does this.
     var hasLimits = false
-    /// The lanes on which new parcels are leased, by service route.
-    var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
+    /// The lanes on which new parcels are leased, by service route. The caller sets those that the dispatcher admitted
+    /// for `demand`; without any, every parcel is left ready for any process.
+    package var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
     /// The routes of leased parcels with their lanes, and the parcels of each.
     private var leasedRoutes: [(route: ReadyRoute, lane: LaneKey)] = []
     private var claimed: [ClaimedGroup] = []
@@ -90,8 +93,12 @@ struct MessageWriter: Sendable {
     private var badges: [Int64: Int32] = [:]  // lookup only
     private var written = WrittenParcels()
 
-    /// - Parameter once: of the request that all messages belong to. If its key is taken, nothing is written.
-    init(_ drafts: [MessageDraft], order: CutOrder? = nil, once: IdempotentAnswer? = nil, now: WallInstant?) {
+    /// - Parameters:
+    ///   - drafts: messages of one format. Without any, `write` writes only the caller's own queries.
+    ///   - order: how parcels are leased; nil: none is.
+    ///   - once: of the request that all messages belong to. If its key is taken, nothing is written.
+    ///   - now: nil: the database's clock.
+    package init(_ drafts: [MessageDraft], order: CutOrder? = nil, once: IdempotentAnswer? = nil, now: WallInstant?) {
         (self.drafts, self.order, self.once, self.now) = (drafts, order, once, now)
         writeOwnValues = Query.writing(ownValuesOf: drafts)
         parcels = drafts.enumerated().flatMap { place, draft in
@@ -109,7 +116,7 @@ struct MessageWriter: Sendable {
     }
 
     /// The new members of each service route that may be leased at once.
-    var demand: [ServiceRoute: Int] {
+    package var demand: [ServiceRoute: Int] {
         parcels.reduce(into: [:]) { demand, parcel in
             guard message(of: parcel).urgency == .transactional else { return }
             demand[serviceRoute(of: parcel), default: 0] += Int(parcel.count)
@@ -120,7 +127,8 @@ struct MessageWriter: Sendable {
         message(of: parcel).urgency == .transactional && lanes[serviceRoute(of: parcel)] != nil
     }
 
-    var leasesAny: Bool { !lanes.isEmpty && parcels.contains(where: isLeased) }
+    /// Whether a parcel is leased on one of `lanes`.
+    package var leasesAny: Bool { !lanes.isEmpty && parcels.contains(where: isLeased) }
 
     /// The queries that write everything. The first one answers how many messages were written.
     func writes() -> [Query] {
@@ -213,12 +221,12 @@ struct MessageWriter: Sendable {
 
 // The answers, and leases.
 extension MessageWriter {
-    /// Writes everything, and commits.
+    /// Writes everything, and commits. Called once. After `.commitUnknown`, parcels may be leased all the same.
     ///
     /// Leased members are read under `PlannerSQL.inKeyOrder`, which the transaction or the last of the others sets.
     ///
     /// - Parameter others: the caller's own queries, which need no answer.
-    mutating func write(
+    package mutating func write(
         beside others: [Query], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> WrittenParcels {
         let writes = writes()

@@ -94,7 +94,7 @@ extension ResultSet {
 
 extension [Int64] {
     /// The numbers in rising order, each once.
-    var rising: [Int64] {
+    package var rising: [Int64] {
         var distinct: [Int64] = []
         for number in sorted() where distinct.last != number { distinct.append(number) }
         return distinct

@@ -3,9 +3,13 @@ import Postgres
 import QueueRules
 
 /// A member of an audience, and its route.
-struct Member: Sendable {
-    let id: Int64
-    let route: Int64
+package struct Member: Sendable {
+    /// The id of the registration.
+    package let id: Int64
+    /// The id of its route.
+    package let route: Int64
+
+    package init(id: Int64, route: Int64) { (self.id, self.route) = (id, route) }
 }
 
 extension Member {

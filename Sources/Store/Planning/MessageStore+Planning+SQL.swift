@@ -3,7 +3,7 @@ import Postgres
 import QueueRules
 
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
-enum PlanSQL {
+package enum PlanSQL {
     // A parcel `p` of the predecessor that is leased or will be leased soon. A parcel that can't be sent now is not
     // awaited, since it would hold up other routes. On its own route it is leased first all the same, because it has
     // been due for longer. A parcel on hold is awaited: its message is paused, or cancelled and soon gone. A
@@ -131,7 +131,8 @@ enum PlanSQL {
     /// earlier commits durable. If the server crashes in between, it still has the message and its plan, and the slices
     /// are cut again. It is not used where pushes or a message end: a terminal state that was reported is never taken
     /// back.
-    static let soonOnDisk = Statement("plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
+    package static let soonOnDisk = Statement(
+        "plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
 
     /// Locks the messages that no other transaction has locked, and returns them.
     static let lock = Statement(

@@ -4,7 +4,7 @@ import Postgres
 /// Registrations: looked up, written, shown.
 ///
 /// Batches run under `PlannerSQL.throughKeys`.
-enum RegistrationSQL {
+package enum RegistrationSQL {
     // The registration that a row of the input names, in the app. LIMIT keeps the planner from flattening the
     // subquery: it could then read the app from end to end for all of the input at once.
     private static let named = """
@@ -19,10 +19,12 @@ enum RegistrationSQL {
         CROSS JOIN LATERAL (SELECT * FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS p
         """
 
-    // The live registration that holds a row's token. Three indexes begin with the app, and cost the same if statistics
-    // give the app one registration. Only one of them has the order of the tokens, and sorting is disabled. Equality
-    // would make the ORDER BY redundant: hence BETWEEN.
-    static let holding = holding(hash: "sha256(input.token)")
+    /// A join with the live registration of the app `:app` that holds a row's token. The row is called `input`, and has
+    /// the columns `provider` and `token`; the registration is called `r`.
+    ///
+    /// Three indexes begin with the app, and cost the same if statistics give the app one registration. Only one of them
+    /// has the order of the tokens, and sorting is disabled. Equality would make the ORDER BY redundant: hence BETWEEN.
+    package static let holding = holding(hash: "sha256(input.token)")
 
     private static func holding(hash: String) -> String {
         """

@@ -2,7 +2,7 @@ import Model
 import Postgres
 
 /// Apps and their routes.
-enum AppSQL {
+package enum AppSQL {
     private static let columns = "id, slug, name, created_at, settings"
 
     static let create = Statement(
@@ -58,12 +58,14 @@ enum AppSQL {
         WHERE app_id = :app AND state < \(MessageState.finished.sql) AND origin = \(MessageOrigin.sender.sql)
         """)
 
+    /// Adds a route of an app, unless there is one. Its parameters are `app`, `provider`, `environment` and `topic`.
+    ///
     /// An existing route is left alone: no dead row per look-up.
     ///
     /// A new route gets its ordinal within the app, which `StoreFault.routesPerApp` bounds. Sibling routes that no
     /// client named have the number 0 and don't count. Two at once may get the same number: as many as race for the
     /// last place may pass the bound.
-    static let addRoute = Statement(
+    package static let addRoute = Statement(
         "route_add",
         """
         INSERT INTO routes (app_id, provider, environment, topic, number)

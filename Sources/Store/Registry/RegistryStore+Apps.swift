@@ -147,8 +147,10 @@ extension AppSettings {
         return settings
     }
 
+    /// Reads the settings of an app as the column `apps.settings` holds them, which is JSON.
+    ///
     /// Returns nil if the bytes were not written by us. Settings that the row lacks keep their default.
-    init?(stored bytes: [UInt8]) {
+    package init?(stored bytes: [UInt8]) {
         self = .initial
         guard let members = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
         if let zone = members["time_zone"] {

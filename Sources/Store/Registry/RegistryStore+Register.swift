@@ -20,7 +20,7 @@ extension RegistryStore {
     /// The size of the parts in which a refused batch is tried again, before its rows are tried singly.
     static let redoChunk = 32
     /// The tries of a single row. If two processes create a row at once, the second finds it at its next try.
-    static let singleTriesMax = 4
+    package static let singleTriesMax = 4
 
     /// Registers a batch in one transaction; returns the results in the order given.
     ///

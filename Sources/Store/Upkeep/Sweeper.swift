@@ -107,5 +107,5 @@ extension Parameters {
 
 extension Duration {
     /// A duration in the unit of the statements. Saturates with `wholeNanoseconds`.
-    var wholeMicroseconds: Int64 { wholeNanoseconds / 1_000 }
+    package var wholeMicroseconds: Int64 { wholeNanoseconds / 1_000 }
 }

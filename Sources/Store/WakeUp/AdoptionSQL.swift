@@ -113,8 +113,9 @@ enum AdoptionSQL {
 }
 
 extension Query {
-    /// Lets the subscriptions of these revived registrations be notified once more.
-    init(awakening registrations: [RegistrationID], now: WallInstant?) {
+    /// Lets the subscriptions of these revived registrations be notified once more. It runs behind the statement that
+    /// revives them, in the same transaction, and under `PlannerSQL.throughKeys`.
+    package init(awakening registrations: [RegistrationID], now: WallInstant?) {
         self.init(AdoptionSQL.awaken) {
             $0.int64Array("registrations", registrations.map(\.value))
             $0.instant("now", now)

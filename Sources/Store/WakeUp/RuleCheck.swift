@@ -6,13 +6,21 @@ import Postgres
 import WakeUpRules
 
 /// Asks an app's read rules about several subscriptions at once.
-struct RuleCheck: Sendable {
+package struct RuleCheck: Sendable {
     let app: Int64
-    let rules: ReadRules
+    package let rules: ReadRules
     let now: WallInstant
 
-    /// Returns for each subscription to a path whether its user may read it.
-    func mayRead(
+    /// - Parameters:
+    ///   - app: the app whose tree the rules look into.
+    ///   - rules: those of the app.
+    ///   - now: the time at which the rules are asked.
+    package init(app: Int64, rules: ReadRules, now: WallInstant) {
+        (self.app, self.rules, self.now) = (app, rules, now)
+    }
+
+    /// Returns for each subscription to a path whether its user may read it, in their order.
+    package func mayRead(
         _ path: NodePath, subscriptions: [Int64], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Bool] {
         if subscriptions.isEmpty { return [] }
@@ -33,8 +41,8 @@ struct RuleCheck: Sendable {
     /// The most subjects whose data is read at once. Each may look up several paths.
     private static let subjectsAtOnce = 500
 
-    /// Returns for each subject whether it may read its path.
-    func mayRead(
+    /// Returns for each subject whether it may read its path, in their order.
+    package func mayRead(
         _ subjects: [ReadQuestion.Subject], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Bool] {
         var answers: [Bool] = []
@@ -56,14 +64,15 @@ struct RuleCheck: Sendable {
 }
 
 /// The claims that a subscription keeps of a user, as they are stored.
-struct KeptClaims: Sendable {
+package struct KeptClaims: Sendable {
     let json: [UInt8]
     let areAll: Bool
 
-    var auth: UserClaims { UserClaims(stored: json, areAll: areAll) }
+    /// The claims as the rules see them.
+    package var auth: UserClaims { UserClaims(stored: json, areAll: areAll) }
 
-    /// Reads the two columns. nil: the subscription has no user.
-    init?(found row: inout Row) throws(PostgresError) {
+    /// Reads the two columns `claims` and `has_all_claims`. nil: the subscription has no user.
+    package init?(found row: inout Row) throws(PostgresError) {
         let stored = try row.optional { row throws(PostgresError) in try row.json() }
         areAll = try row.bool()
         guard let json = stored else { return nil }
@@ -72,8 +81,8 @@ struct KeptClaims: Sendable {
 }
 
 extension Query {
-    /// The values at paths, in their order.
-    init(reading paths: [NodePath], app: Int64) {
+    /// Reads the values at paths of an app's tree, in the order of the paths. Each row is a `RuleValue`.
+    package init(reading paths: [NodePath], app: Int64) {
         self.init(RuleSQL.values) {
             $0.int64("app", app)
             $0.textArray("paths", paths.map(\.text))
@@ -84,7 +93,8 @@ extension Query {
 }
 
 extension RuleValue {
-    init(_ row: inout Row) throws(PostgresError) {
+    /// Reads a row of the query for values at paths: the leaf at the path, if there is one, and whether leaves are below.
+    package init(_ row: inout Row) throws(PostgresError) {
         let (value, hasChildren) = (try row.textOrNil(), try row.bool())
         guard let value else {
             self = hasChildren ? .structure : .null

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// It alone parses stored rules, keeps them, and says which rules an app without rules has. A revision of an app's
 /// rules never changes, so rules are read and parsed once for each revision.
-final class RuleReader: Sendable {
+package final class RuleReader: Sendable {
     private static let appsMax = 1_000
     private let known = Mutex<[Int64: KnownRules]>([:])  // lookup only
 
@@ -17,7 +17,7 @@ final class RuleReader: Sendable {
     }
 
     /// One reading of an app's rules as they are now: its query, and the meaning of the answer.
-    struct Reading: Sendable {
+    package struct Reading: Sendable {
         private let reader: RuleReader
         private let app: Int64
         /// The rules that are known already.
@@ -27,7 +27,7 @@ final class RuleReader: Sendable {
             (self.reader, self.app, self.known) = (reader, app, known)
         }
 
-        var query: Query {
+        package var query: Query {
             Query(RuleSQL.newest) {
                 $0.int64("app", app)
                 $0.int64("known", known?.revision)
@@ -35,7 +35,9 @@ final class RuleReader: Sendable {
         }
 
         /// Returns the rules, and their revision. nil: the app has none.
-        func rules(_ answer: ResultSet) throws(PostgresError) -> (rules: ReadRules, revision: Int64?) {
+        ///
+        /// - Parameter answer: the answer to `query`.
+        package func rules(_ answer: ResultSet) throws(PostgresError) -> (rules: ReadRules, revision: Int64?) {
             let stored = try answer.first { row throws(PostgresError) in
                 (revision: try row.int64(), source: try row.textOrNil())
             }
@@ -46,20 +48,21 @@ final class RuleReader: Sendable {
         }
     }
 
-    func reading(of app: Int64) -> Reading { Reading(self, app: app, current(app)) }
+    /// Begins a reading of an app's rules. Its query may run beside others.
+    package func reading(of app: Int64) -> Reading { Reading(self, app: app, current(app)) }
 
     private func current(_ app: Int64) -> KnownRules? { known.withLock { $0[app] } }
 
-    /// The read rules of several apps.
-    struct AppRules: Sendable {
+    /// The read rules of several apps. An app without rules lets nobody in.
+    package struct AppRules: Sendable {
         fileprivate var rules: [Int64: ReadRules] = [:]  // lookup only
 
-        subscript(app: Int64) -> ReadRules { rules[app] ?? ReadRules.none }
+        package subscript(app: Int64) -> ReadRules { rules[app] ?? ReadRules.none }
     }
 
     /// Returns the rules of apps. Reads those that are not known.
-    /// - Parameter revisions: the revision of each app's rules.
-    func rules(
+    /// - Parameter revisions: the revision of each app's rules, as the transaction has read it.
+    package func rules(
         _ revisions: [Int64: Int64], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> AppRules {
         var found = AppRules()

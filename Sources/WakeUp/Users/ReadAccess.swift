@@ -7,6 +7,7 @@ import Reactor
 import Store
 import Synchronization
 import WakeUpRules
+import WakeUpStore
 
 /// Says who may read which node of an app's tree.
 ///

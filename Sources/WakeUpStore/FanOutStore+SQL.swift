@@ -1,6 +1,7 @@
 import Model
 import Postgres
 import QueueRules
+import Store
 import WakeUpRules
 
 /// Fan-outs: due watches, read and cut into messages. They run under `PlannerSQL.throughKeys`.

@@ -2,6 +2,7 @@ import Basis
 import Expressions
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// The access to an app's tree: its read rules, and the keys that verify its users' tokens.

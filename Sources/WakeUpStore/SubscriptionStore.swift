@@ -3,6 +3,7 @@ import Model
 import Postgres
 import ProviderInterface
 import Providers
+import Store
 import WakeUpRules
 
 /// The subscriptions of devices to watched paths.

@@ -2,6 +2,7 @@ import Basis
 import Model
 import Postgres
 import QueueRules
+import Store
 import WakeUpRules
 
 extension FanOutRun {

@@ -1,6 +1,7 @@
 import Basis
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// Writes to one app's tree that one transaction carries out: what it reads before, and what it changes.

@@ -1,6 +1,7 @@
 import Basis
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// Data trees: their leaves, and the watches that a write raises.

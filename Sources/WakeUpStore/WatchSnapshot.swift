@@ -1,6 +1,6 @@
-import JSON
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// A watch in the middle of a fan-out, as one snapshot of the database has it.

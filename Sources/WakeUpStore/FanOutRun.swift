@@ -5,6 +5,7 @@ import Model
 import Postgres
 import QueueRules
 import Reactor
+import Store
 import WakeUpRules
 
 /// One transaction of a fan-out, step by step: it claims watches, reads them with their subscriptions, and writes.

@@ -2,6 +2,7 @@ import Basis
 import Encodings
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 extension FanOutRun {

@@ -3,6 +3,7 @@ import Encodings
 import Model
 import Postgres
 import QueueRules
+import Store
 import WakeUpRules
 
 /// Fan-outs: what changed at watched paths, cut into messages to their subscriptions.

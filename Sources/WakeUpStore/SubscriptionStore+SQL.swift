@@ -1,5 +1,6 @@
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// Subscriptions to watches. They run under `PlannerSQL.throughKeys`.

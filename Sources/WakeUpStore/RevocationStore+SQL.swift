@@ -1,28 +1,11 @@
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// The end of subscriptions that nobody asked to end. It runs under `PlannerSQL.throughKeys`.
 enum RevocationSQL {
     private static let now = "coalesce(:now, clock_timestamp())"
-
-    /// Orders the end of all subscriptions of an app that exist now. A job with the same reason starts again.
-    static let revokeApp = Statement(
-        "revocation_of_app",
-        """
-        WITH last AS MATERIALIZED (
-            SELECT a.id AS app_id, a.slug, (SELECT max(id) FROM subscriptions WHERE app_id = a.id) AS id
-            FROM apps a WHERE a.id = :app AND a.deleted_at IS NULL
-        ), widened AS (
-            UPDATE revocations r SET through_id = last.id, after_id = 0 FROM last
-            WHERE r.app_id = last.app_id AND r.reason = :reason AND r.watch_id IS NULL AND last.id IS NOT NULL
-                AND r.kind = \(RevocationKind.caused.sql)
-            RETURNING r.id
-        )
-        INSERT INTO revocations (app_id, reason, slug, through_id)
-        SELECT app_id, :reason, slug, id FROM last
-        WHERE id IS NOT NULL AND NOT EXISTS (SELECT FROM widened)
-        """)
 
     /// Orders the end of a watch's subscriptions, unless that is ordered already.
     static let revokeWatch = Statement(

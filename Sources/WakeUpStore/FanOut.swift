@@ -1,5 +1,6 @@
 import Model
 import QueueRules
+import Store
 import Synchronization
 import WakeUpRules
 

@@ -1,6 +1,7 @@
 import Basis
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 // Nodes that are too large to be removed in one transaction. Each portion is a write like any other, so watches are

@@ -4,6 +4,7 @@ import Model
 import Postgres
 import QueueRules
 import Reactor
+import Store
 import WakeUpRules
 
 extension FanOutStore {
@@ -314,14 +315,6 @@ extension Query {
             $0.int64("watch", watch.id.value)
             $0.int16("reason", RevocationReason.tooBig.rawValue)
             $0.text("slug", watch.address.app)
-        }
-    }
-
-    /// Orders the end of all subscriptions of an app, or a check of each of them.
-    init(revoking app: AppID, _ reason: RevocationReason) {
-        self.init(RevocationSQL.revokeApp) {
-            $0.int64("app", app.value)
-            $0.int16("reason", reason.rawValue)
         }
     }
 }

@@ -1,16 +1,7 @@
 import Model
 import Postgres
+import Store
 import WakeUpRules
-
-/// Why a job ends subscriptions.
-enum RevocationKind: Int16 {
-    /// The app's settings, its rules or its data.
-    case caused = 1
-    /// An operator's order.
-    case ordered = 2
-    /// The app has too many, and their tokens are unproven.
-    case unproven = 3
-}
 
 extension FanOutStore {
     /// Orders the end of subscriptions that exist now, as an operator asks. Their notices follow in the background.

@@ -1,6 +1,7 @@
 import Basis
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 extension SubscriptionStore {

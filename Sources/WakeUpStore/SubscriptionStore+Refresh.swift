@@ -3,6 +3,7 @@ import Model
 import Postgres
 import ProviderInterface
 import Providers
+import Store
 
 extension SubscriptionStore {
     /// Refreshes a subscription that exists, in one transaction: most requests are refreshes, and anybody may send them.

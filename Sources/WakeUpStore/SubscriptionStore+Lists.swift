@@ -1,6 +1,7 @@
 import Basis
 import Model
 import Postgres
+import Store
 import WakeUpRules
 
 /// One subscription, as operators see it.
