@@ -16,21 +16,26 @@ package struct StoredLeaf: Equatable, Sendable {
 
 /// The tree around a subtree that is replaced, before the write.
 package struct SubtreeSurroundings: Equatable, Sendable {
-    /// The value that stands at a node above, and goes if leaves are written below it. A tree has at most one.
+    /// The value at a node above the subtree. It is removed if leaves are written into the subtree. There is at most one,
+    /// because nothing lies below a value.
     package let value: StoredLeaf?
-    /// The leaves nearest to the subtree, at most one on each side.
+    /// The leaves next to the subtree in the order of bytes, at most three. The bytes of `/a-` lie between those of `/a`
+    /// and of `/a/b`, so the subtree of `/a` has two parts.
+    ///
+    /// No other leaf has more of its path in common with the subtree. So these and the value tell which nodes above had
+    /// data outside the subtree, and no other leaf is read for that.
     package let neighbours: [NodePath]
 
     package init(value: StoredLeaf?, neighbours: [NodePath]) { (self.value, self.neighbours) = (value, neighbours) }
 
-    /// The depth of the deepest node above the subtree that had data elsewhere; nil: the tree had none.
+    /// The depth of the deepest node above the subtree that had data outside it; nil: there was none.
     fileprivate func dataDepth(above path: NodePath) -> Int? {
         (neighbours.map { path.sharedDepth(with: $0) } + [value].compactMap { $0?.path.depth }).max()
     }
 }
 
 extension MergedWrites {
-    /// The nodes above the subtrees that are replaced. Neighbours share most of these, and each stands here once.
+    /// The nodes above the subtrees that are replaced. Successive targets share most of these, and each stands here once.
     package var nodesAbove: [NodePath] {
         var above: [NodePath] = []
         var last: NodePath?
@@ -46,7 +51,7 @@ extension MergedWrites {
     ///
     /// - Parameters:
     ///   - values: those that stand at one of `nodesAbove`.
-    ///   - neighbours: the leaves nearest to each target, with its index.
+    ///   - neighbours: the leaves next to each target, with its index.
     package func surroundings(
         values: [StoredLeaf], neighbours: [(target: Int, path: NodePath)]
     ) -> [SubtreeSurroundings] {
@@ -172,9 +177,9 @@ private struct Walk {
         return true
     }
 
+    /// Visits a leaf that existed before, or exists now. An unchanged one is visited too: it proves that the nodes above
+    /// had data.
     mutating func visit(_ path: NodePath, before: Int?, after: Int?, isChanged: Bool) {
-        // A node without a change is not reported, so it is opened only if it may have had data.
-        guard isChanged || before != nil else { return }
         move(to: path)
         if before != nil { noteData() }
         guard isChanged else { return }

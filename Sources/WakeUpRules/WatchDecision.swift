@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-/// The decision of one round of a watch: who is notified, and of what.
+/// The decision of one slice of a watch's round: who is notified, and of what.
 package struct WatchDecision: Sendable {
     /// The subscriptions that get the same wake-up, in the order in which their messages are made.
     package let wakeUps: [(group: WakeUpGroup, members: [SubscriptionStatus])]
@@ -19,8 +19,8 @@ package struct WatchDecision: Sendable {
     }
 }
 
-extension WatchRound {
-    /// Decides for the round's candidates. A subscription whose last push has not ended is asked about too: a retry
+extension WatchSlice {
+    /// Decides for the slice's candidates. A subscription whose last push has not ended is asked about too: a retry
     /// must not show what its user may no longer read.
     ///
     /// - Parameters:

@@ -28,7 +28,7 @@ extension FanOutRun {
 
     /// The queries beside those that write messages.
     private var notes: [Query] {
-        let ends = watches.compactMap { watch in watch.round.map { (watch: watch.id, end: $0.end) } }
+        let ends = watches.compactMap { watch in watch.slice.map { (watch: watch.id, end: $0.end) } }
         let gone = watches.filter { !$0.exists }.map(\.id)
         var queries = writeProgress
         if !denied.isEmpty {
@@ -37,7 +37,7 @@ extension FanOutRun {
         queries += watches.compactMap(\.revocation)
         queries.append(end(ends))
         if !gone.isEmpty { queries.append(Query(FanOutSQL.forget) { $0.int64Array("watches", gone) }) }
-        let empty = watches.filter { $0.round?.hasNoSubscription == true }.map(\.id)
+        let empty = watches.filter { $0.slice?.hasNoSubscription == true }.map(\.id)
         if !empty.isEmpty {
             queries += [FanOutSQL.lockEmpty, FanOutSQL.removeEmpty].map {
                 Query($0) { $0.int64Array("watches", empty) }
@@ -69,12 +69,12 @@ extension FanOutRun {
         ]
     }
 
-    private func end(_ ends: [(watch: Int64, end: WatchRoundEnd)]) -> Query {
+    private func end(_ ends: [(watch: Int64, end: WatchSliceEnd)]) -> Query {
         Query(FanOutSQL.end) {
             $0.instant("now", now)
             $0.int64Array("watches", ends.map(\.watch))
             $0.boolArray("wake_some", ends.map(\.end.wakesSome))
-            $0.boolArray("are_over", ends.map(\.end.isOver))
+            $0.boolArray("reported_to_all", ends.map(\.end.reportedToAll))
             $0.int64Array("next_us", ends.map(\.end.next.wholeMicroseconds))
             $0.int64Array("soonest_us", ends.map(\.end.soonest.wholeMicroseconds))
             $0.int16Array("tries", ends.map(\.end.tries))

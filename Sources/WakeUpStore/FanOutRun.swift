@@ -32,7 +32,7 @@ struct FanOutRun: Sendable {
         let claim: WatchClaim
         var snapshot: WatchSnapshot?
         /// Its decisions. nil, as the snapshot: the watch was removed, or waits for another transaction.
-        var round: WatchRound?
+        var slice: WatchSlice?
         /// The watch was not removed meanwhile.
         var exists = true
         /// Ends all its subscriptions, because the node has become too heavy.
@@ -45,7 +45,7 @@ struct FanOutRun: Sendable {
                 skippedEarlier: try row.bool())
         }
 
-        var candidates: [SubscriptionStatus] { round?.candidates ?? [] }
+        var candidates: [SubscriptionStatus] { slice?.candidates ?? [] }
     }
 
     /// An open parcel, as far as it says whose push has not ended.
@@ -68,7 +68,7 @@ struct FanOutRun: Sendable {
         }
     }
 
-    var notifiedCount: Int { messages.reduce(0) { $0 + $1.members } }
+    var notifiedCount: Int { messages.reduce(0) { $0 + $1.memberCount } }
     /// The app after which the next claim begins. The app of a watch that waits for a transaction of its own comes
     /// first.
     var lastApp: Int64? {
@@ -107,7 +107,7 @@ struct FanOutRun: Sendable {
             }
             let claim = watches[index].claim
             watches[index].snapshot = snapshot
-            watches[index].round = WatchRound(claim, snapshot.status, reading: read[index], limit: limit)
+            watches[index].slice = WatchSlice(claim, snapshot.status, reading: read[index], limit: limit)
             if snapshot.isTooHeavy { watches[index].revocation = Query(revoking: snapshot) }
         }
         try await decide(in: transaction)
@@ -135,7 +135,7 @@ struct FanOutRun: Sendable {
             let check = RuleCheck(
                 app: snapshot.app.value, rules: rules[snapshot.app.value], now: now ?? Clocks.wallNow())
             let access = try await access(watches[index].candidates, snapshot.address.path, check, in: transaction)
-            guard let decision = watches[index].round?.decide(access, unsettled: unsettled, lost: lost) else {
+            guard let decision = watches[index].slice?.decide(access, unsettled: unsettled, lost: lost) else {
                 continue
             }
             for (group, members) in decision.wakeUps { wake(members, group, snapshot, at: index) }
@@ -221,7 +221,7 @@ struct FanOutRun: Sendable {
                     content, .wakeUp, app: snapshot.app, audience: .subscribers(snapshot.id),
                     members: members.map(\.member), order))
         }
-        progress += watches[index].round?.progress(of: members, message: content?.id.value) ?? []
+        progress += watches[index].slice?.progress(of: members, message: content?.id.value) ?? []
     }
 }
 

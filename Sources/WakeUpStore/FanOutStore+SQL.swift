@@ -207,8 +207,9 @@ enum FanOutSQL {
         """
     }
 
-    /// Ends rounds. A watch whose last change was reported to all is not due any more; the others stay so. A change
-    /// that came meanwhile could not bring the row forward, because it is locked: so the next round comes sooner here.
+    /// Ends slices of rounds. A watch whose last change was reported to all is not due any more; the others stay so. A
+    /// change that came meanwhile could not bring the row forward, because it is locked: so the next round comes sooner
+    /// here.
     ///
     /// It locks a watch before it deletes its row in due_watches, as writes do. So a write that comes later writes the
     /// row anew, and one that came before has raised the watch's number.
@@ -216,23 +217,23 @@ enum FanOutSQL {
         "fan_out_end",
         """
         WITH ended AS MATERIALIZED (
-            SELECT * FROM unnest(:watches, :wake_some, :are_over, :next_us, :soonest_us, :tries, :round_seqs, :moves,
-                    :after, :skipped)
-                AS ended (id, wakes_some, is_over, next_us, soonest_us, tries, round_seq, moves, after, skipped)
+            SELECT * FROM unnest(:watches, :wake_some, :reported_to_all, :next_us, :soonest_us, :tries, :round_seqs,
+                    :moves, :after, :skipped)
+                AS ended (id, wakes_some, reported_to_all, next_us, soonest_us, tries, round_seq, moves, after, skipped)
         ), locked AS MATERIALIZED (
             SELECT id FROM watches WHERE id = ANY (ARRAY(SELECT id FROM ended)) ORDER BY id FOR NO KEY UPDATE
         ), updated AS (
             UPDATE watches w SET cut_at = CASE WHEN ended.wakes_some THEN \(now) ELSE w.cut_at END,
-                overflow_seq = CASE WHEN ended.is_over THEN greatest(w.overflow_seq, ended.round_seq)
+                overflow_seq = CASE WHEN ended.reported_to_all THEN greatest(w.overflow_seq, ended.round_seq)
                     ELSE w.overflow_seq END
             FROM ended WHERE w.id = ended.id AND (SELECT count(*) FROM locked) > 0
-            RETURNING w.id, ended.is_over, w.seq <> ended.round_seq OR w.moves <> ended.moves AS has_changed
+            RETURNING w.id, ended.reported_to_all, w.seq <> ended.round_seq OR w.moves <> ended.moves AS has_changed
         ), forgotten AS (
             DELETE FROM watch_changes c USING ended
-            WHERE ended.is_over AND c.watch_id = ended.id AND c.seq <= ended.round_seq
+            WHERE ended.reported_to_all AND c.watch_id = ended.id AND c.seq <= ended.round_seq
         ), done AS (
             DELETE FROM due_watches d USING updated
-            WHERE updated.is_over AND NOT updated.has_changed AND d.watch_id = updated.id
+            WHERE updated.reported_to_all AND NOT updated.has_changed AND d.watch_id = updated.id
         )
         UPDATE due_watches d
         SET due_at = \(now) + CASE WHEN updated.has_changed THEN ended.soonest_us ELSE ended.next_us END * interval '1 microsecond',
@@ -240,6 +241,6 @@ enum FanOutSQL {
             round_seq = CASE WHEN ended.after > 0 THEN ended.round_seq END, after_registration = ended.after,
             skipped = ended.skipped
         FROM ended, updated
-        WHERE updated.id = ended.id AND (updated.has_changed OR NOT updated.is_over) AND d.watch_id = ended.id
+        WHERE updated.id = ended.id AND (updated.has_changed OR NOT updated.reported_to_all) AND d.watch_id = ended.id
         """)
 }

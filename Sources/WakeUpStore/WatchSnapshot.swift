@@ -17,9 +17,10 @@ package struct WatchSnapshot: Sendable {
     package let weightLeaves: Int64
     /// The revision of the app's read rules; nil: it has none.
     let rulesRevision: Int64?
-    /// A subscription asks for the data of the node, and for its changed children.
-    private let hasValue: Bool
-    private let hasChildren: Bool
+    /// The node's data is read, because a subscription asks for it.
+    private let readsValue: Bool
+    /// The changed children are read, because a subscription asks for them.
+    private let readsChildren: Bool
     /// The data of the node, if a subscription asks for it.
     package let data: NodeData
     private let log: ChildLog
@@ -38,7 +39,7 @@ package struct WatchSnapshot: Sendable {
         moves = try row.int64()
         (weightBytes, weightLeaves) = (try row.int64(), try row.int64())
         rulesRevision = try row.int64OrNil()
-        (hasValue, hasChildren) = (try row.bool(), try row.bool())
+        (readsValue, readsChildren) = (try row.bool(), try row.bool())
         data = NodeData(try Self.leaves(&row), at: path)
         log = try ChildLog(&row, of: path, overflowSeq: overflowSeq)
     }
@@ -51,7 +52,7 @@ package struct WatchSnapshot: Sendable {
     var status: WatchStatus {
         WatchStatus(
             seq: seq, moves: moves, isEnabled: settings.isEnabled, isTooHeavy: isTooHeavy,
-            gather: settings.gather, hasValue: hasValue, hasChildren: hasChildren)
+            gather: settings.gather, readsValue: readsValue, readsChildren: readsChildren)
     }
 
     /// Returns the children that changed after a write; nil: which ones is not known.

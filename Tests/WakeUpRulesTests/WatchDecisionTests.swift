@@ -13,12 +13,12 @@ private func subscription(
         sentSeq: sentSeq, message: message.map { UniversalID(high: 0, low: $0) })
 }
 
-private func begin(reading read: [SubscriptionStatus], isEnabled: Bool = true, after: Int64 = 0) -> WatchRound {
-    WatchRound(
+private func begin(reading read: [SubscriptionStatus], isEnabled: Bool = true, after: Int64 = 0) -> WatchSlice {
+    WatchSlice(
         WatchClaim(tries: 0, roundSeq: nil, after: after),
         WatchStatus(
-            seq: 5, moves: 0, isEnabled: isEnabled, isTooHeavy: false, gather: .seconds(3), hasValue: true,
-            hasChildren: true),
+            seq: 5, moves: 0, isEnabled: isEnabled, isTooHeavy: false, gather: .seconds(3), readsValue: true,
+            readsChildren: true),
         reading: read, limit: 100)
 }
 
@@ -43,11 +43,11 @@ struct WatchDecisionTests {
         let both = [subscription(1, message: 7), subscription(2, message: 7)]
         var unsettled = PushSet()
         unsettled.add(UniversalID(high: 0, low: 7), [2])
-        var round = begin(reading: both)
-        let decision = round.decide(all(both), unsettled: unsettled, lost: PushSet())
+        var slice = begin(reading: both)
+        let decision = slice.decide(all(both), unsettled: unsettled, lost: PushSet())
         #expect(decision.wakeUps.map(\.members) == [[both[0]]])
         #expect(decision.revoked.isEmpty && decision.notices.isEmpty)
-        #expect(!round.end.isOver)
+        #expect(!slice.end.reportedToAll)
     }
 
     @Test("ends denied subscriptions with a notice for each provider, and keeps the watch due")
@@ -55,13 +55,13 @@ struct WatchDecisionTests {
         let three = [
             subscription(1, provider: .fcm), subscription(2, provider: .apns), subscription(3, provider: .fcm),
         ]
-        var round = begin(reading: three)
+        var slice = begin(reading: three)
         let access = CandidateAccess(three, mayRead: [false, false, false])
-        let decision = round.decide(access, unsettled: PushSet(), lost: PushSet())
+        let decision = slice.decide(access, unsettled: PushSet(), lost: PushSet())
         #expect(decision.wakeUps.isEmpty && decision.revoked == three)
         #expect(decision.notices.map(\.provider) == [.apns, .fcm])
         #expect(decision.notices.map(\.members) == [[three[1]], [three[0], three[2]]])
-        #expect(!round.end.isOver)
+        #expect(!slice.end.reportedToAll)
     }
 
     @Test("reports unknown changes to a subscription whose last push about children was discarded")
@@ -72,8 +72,8 @@ struct WatchDecisionTests {
         ]
         var lost = PushSet()
         lost.addAll(of: UniversalID(high: 0, low: 8))
-        var round = begin(reading: three)
-        let decision = round.decide(all(three), unsettled: PushSet(), lost: lost)
+        var slice = begin(reading: three)
+        let decision = slice.decide(all(three), unsettled: PushSet(), lost: lost)
         let numbers = decision.wakeUps.map { "\($0.group.mode.name) \($0.group.sentSeq) \($0.members.map(\.id))" }
         #expect(numbers.sorted() == ["childEvent -1 [2]", "childEvent 4 [1]", "value 0 [3]"])
     }
@@ -82,22 +82,22 @@ struct WatchDecisionTests {
     func progress() {
         let two = [subscription(1, sentSeq: 2), subscription(2, sentSeq: 4)]
         let message = UniversalID(high: 1, low: 1)
-        var round = begin(reading: two)
-        let decision = round.decide(all(two), unsettled: PushSet(), lost: PushSet())
-        let progress = round.progress(of: decision.wakeUps.flatMap(\.members), message: message)
+        var slice = begin(reading: two)
+        let decision = slice.decide(all(two), unsettled: PushSet(), lost: PushSet())
+        let progress = slice.progress(of: decision.wakeUps.flatMap(\.members), message: message)
         #expect(progress.map(\.subscription) == [1, 2] && progress.map(\.was) == [2, 4])
         #expect(progress.allSatisfy { $0.seq == 5 && $0.message == message })
-        #expect(round.end.isOver && round.end.wakesSome)
+        #expect(slice.end.reportedToAll && slice.end.wakesSome)
         #expect(progress.common == nil, "the two had not come equally far")
         #expect(Array(progress.prefix(1)).common == progress[0])
     }
 
     @Test("notes progress without waking anybody if there is nothing to report")
     func nothingToReport() {
-        var round = begin(reading: [subscription(1)])
-        let candidates = round.candidates
-        #expect(round.progress(of: candidates, message: nil).allSatisfy { $0.message == nil })
-        #expect(!round.end.wakesSome && round.end.isOver)
+        var slice = begin(reading: [subscription(1)])
+        let candidates = slice.candidates
+        #expect(slice.progress(of: candidates, message: nil).allSatisfy { $0.message == nil })
+        #expect(!slice.end.wakesSome && slice.end.reportedToAll)
     }
 
     @Test("finds a watch without subscribers only at the beginning of a round")

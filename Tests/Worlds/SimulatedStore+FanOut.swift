@@ -48,19 +48,19 @@ extension SimulatedStore {
         (due, leftApp) = divide(due, order)
         let limit = leftApp == nil && due.count == 1 ? order.subscriptionsMax : order.fewSubscriptions
         var writes: [SimulatedWakeUp] = []
-        var rounds: [(watch: Int64, round: WatchRound)] = []
+        var slices: [(watch: Int64, slice: WatchSlice)] = []
         for row in due {
             guard let watch = watch(row.watch) else { continue }
             let read = next(of: row, limit).compactMap { status(of: $0, now) }
-            var round = WatchRound(
+            var slice = WatchSlice(
                 WatchClaim(tries: row.tries, roundSeq: row.roundSeq, after: row.after, skippedEarlier: row.skipped),
                 status(of: watch, order),
                 reading: read, limit: limit)
-            writes += wakeUps(of: watch, &round, name)
-            rounds.append((watch.id, round))
+            writes += wakeUps(of: watch, &slice, name)
+            slices.append((watch.id, slice))
         }
         for wakeUp in writes { carryOut(wakeUp, order, now) }
-        for (watch, round) in rounds { end(round, of: watch, now) }
+        for (watch, slice) in slices { end(slice, of: watch, now) }
         // Those that had no subscription are removed, with all that belongs to them.
         for row in due where row.after == 0 && !subscriptions.contains(where: { $0.watch == row.watch }) {
             watches.removeAll { $0.id == row.watch }
@@ -98,20 +98,20 @@ extension SimulatedStore {
     private func status(of watch: WatchRow, _ order: SimulatedFanOutOrder) -> WatchStatus {
         WatchStatus(
             seq: watch.seq, moves: watch.moves, isEnabled: true, isTooHeavy: false, gather: order.gather,
-            hasValue: true, hasChildren: true)
+            readsValue: true, readsChildren: true)
     }
 
     /// Decides which groups are notified, and of what.
     private func wakeUps(
-        of watch: WatchRow, _ round: inout WatchRound, _ name: (Int64) -> MessageID
+        of watch: WatchRow, _ slice: inout WatchSlice, _ name: (Int64) -> MessageID
     ) -> [SimulatedWakeUp] {
-        let candidates = round.candidates
+        let candidates = slice.candidates
         let access = CandidateAccess(candidates, mayRead: candidates.map { _ in true })
-        let decision = round.decide(access, unsettled: unsettled(candidates), lost: lost(candidates))
+        let decision = slice.decide(access, unsettled: unsettled(candidates), lost: lost(candidates))
         return decision.wakeUps.map { group, members in
             let text = text(for: group, watch)
             let message = text.map { _ in name(watch.id) }
-            let progress = round.progress(of: members, message: message?.value)
+            let progress = slice.progress(of: members, message: message?.value)
             return SimulatedWakeUp(
                 watch: watch.id, seq: watch.seq, mode: group.mode, provider: group.provider, text: text,
                 subscriptions: progress.map(\.subscription),
@@ -208,17 +208,17 @@ extension SimulatedStore {
         _ = writeParcels(routed, message, order.parcelMembersMax, now)
     }
 
-    private mutating func end(_ round: WatchRound, of id: Int64, _ now: WallInstant) {
+    private mutating func end(_ slice: WatchSlice, of id: Int64, _ now: WallInstant) {
         guard let place = placeOfWatch(id) else { return }
-        let end = round.end
+        let end = slice.end
         if end.wakesSome { watches[place].cutAt = now }
         let watch = watches[place]
-        if end.isOver {
+        if end.reportedToAll {
             watches[place].overflowSeq = max(watch.overflowSeq, end.roundSeq)
             childChanges.removeAll { $0.watch == id && $0.seq <= end.roundSeq }
         }
         let hasChanged = watch.seq != end.roundSeq || watch.moves != end.moves
-        if end.isOver, !hasChanged { dueWatches.removeAll { $0.watch == id } }
+        if end.reportedToAll, !hasChanged { dueWatches.removeAll { $0.watch == id } }
         guard let row = dueWatches.firstIndex(where: { $0.watch == id }) else { return }
         dueWatches[row].dueAt = now + (hasChanged ? end.soonest : end.next)
         dueWatches[row].soonestAt = now + end.soonest

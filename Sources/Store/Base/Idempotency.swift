@@ -74,7 +74,7 @@ extension IdempotencyClaim {
     }
 
     /// The answer to an earlier request with this key; nil: there was none, and the key is still free. Waits for a
-    /// simultaneous duplicate.
+    /// simultaneous repeat.
     func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> IdempotentReply? {
         let opening = opening(app)
         return try await pool.transaction { transaction throws(PostgresError) -> IdempotentReply? in
@@ -91,7 +91,7 @@ extension IdempotencyClaim {
         return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
     }
 
-    /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous duplicate
+    /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous repeat
     /// waits.
     func once(
         app: AppID?, in pool: PostgresPool, _ options: TransactionOptions = TransactionOptions(),

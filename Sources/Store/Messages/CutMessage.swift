@@ -23,7 +23,8 @@ package struct CutMessage: Equatable, Sendable {
     package static let groupMembersMax = 2_000
 }
 
-/// The leases of messages that are cut, and the size of their parcels.
+/// An order to lease the parcels of messages that are cut: for whom, for how long, and how large they are. It sorts
+/// nothing.
 package struct CutOrder: Equatable, Sendable {
     /// The owner of the leases.
     package let owner: ProcessID

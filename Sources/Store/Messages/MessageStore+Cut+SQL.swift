@@ -3,7 +3,7 @@ import Postgres
 
 /// Messages that are cut into parcels when they are accepted. All statements run under `PlannerSQL.inKeyOrder`.
 enum CutSQL {
-    /// Claims idempotency keys, and returns those that were free. A simultaneous duplicate waits.
+    /// Claims idempotency keys, and returns those that were free. A simultaneous repeat waits.
     static let claimKeys = Statement(
         "cut_claim_keys",
         """

@@ -18,7 +18,7 @@ package struct MessageStore: Sendable {
     /// when this returns `.accepted` (P1). Their audience is one, and the first carries the request's idempotency key.
     ///
     /// They reach the registrations that exist by then. A repeated request with the same idempotency key gets the first
-    /// answer; a simultaneous duplicate waits for it.
+    /// answer; a simultaneous repeat waits for it.
     package func accept(_ messages: [NewMessage], now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         guard let message = messages.first else { return .accepted }
         precondition(
@@ -49,7 +49,7 @@ package struct MessageStore: Sendable {
         return .accepted
     }
 
-    /// The answer to an earlier request with this key; nil: none. Waits for a simultaneous duplicate.
+    /// The answer to an earlier request with this key; nil: none. Waits for a simultaneous repeat.
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> AcceptReply? {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
             .map(AcceptReply.init)

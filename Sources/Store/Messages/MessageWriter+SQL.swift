@@ -6,7 +6,7 @@ enum MessageWriterSQL {
     /// Writes messages with their contents, plans and schedules. Returns how many were written.
     static let write = Statement("message_write", "WITH " + writing(from: ""))
 
-    /// The same, only if the idempotency key is free. A simultaneous duplicate waits at the key.
+    /// The same, only if the idempotency key is free. A simultaneous repeat of the request waits at the key.
     static let writeOnce = Statement(
         "message_write_once",
         """
@@ -17,24 +17,28 @@ enum MessageWriterSQL {
         ), 
         """ + writing(from: "claim, "))
 
-    // A message that is accepted gets a plan, and reads its horizon now. One that is scheduled or held gets a schedule, and
-    // reads the horizon when it starts: when it is due or resumed. The members of all others are known. Their horizon is
-    // read for senders' messages, which may name new devices.
+    // | state | row | horizon |
+    // | accepted | plan | the highest registration id now |
+    // | scheduled, paused | schedule | 0: it is read when the message starts, when due or resumed |
+    // | sending, finished: the members are known | none | as accepted; 0 for a message of the gateway's own |
+    //
+    // Known members need no horizon. A sender's message has one for the history of its pushes: a device that was
+    // registered after acceptance is not in the audience, even if the message names it.
     private static let isPlanned = "state = \(MessageState.accepted.sql)"
     private static let isScheduled = "state IN (\([MessageState.scheduled, .paused].sql))"
 
     private static func writing(from source: String) -> String {
         """
         draft AS MATERIALIZED (
-            SELECT each.*, members + rejected + unregistered AS audience_count, clock.now
+            SELECT each.*, member_count + rejected + unregistered AS audience_count, clock.now
             FROM \(source)(SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
                 CROSS JOIN unnest(:messages, :apps, :states, :priorities, :kinds, :badge_changes, :badge_values,
                     :lifetimes_us, :due_at, :read_locales, :have_inline, :have_own_values, :push_types, :are_dry_runs,
-                    :summaries, :ignored_limits, :origins, :members, :rejected, :unregistered, :contents, :audiences,
-                    :names, :authors, :after)
+                    :summaries, :ignored_limits, :origins, :member_counts, :rejected, :unregistered, :contents,
+                    :audience_texts, :names, :authors, :after)
                 AS each (id, app_id, state, priority, kind, badge_change, badge_value, lifetime, due_at, reads_locale,
-                    has_inline, has_own_values, push_type, is_dry_run, summary, ignored_limits, origin, members,
-                    rejected, unregistered, content, audience, name, author, after_message)
+                    has_inline, has_own_values, push_type, is_dry_run, summary, ignored_limits, origin, member_count,
+                    rejected, unregistered, content, audience_text, name, author, after_message)
         ), written AS (
             INSERT INTO messages (id, app_id, format, state, priority, kind, badge_change, badge_value, horizon,
                 accepted_at, due_at, expires_at, finished_at, reads_locale, has_inline, has_own_values, push_type,
@@ -58,7 +62,7 @@ enum MessageWriterSQL {
             SELECT id, priority, after_message, CASE WHEN state = \(MessageState.scheduled.sql) THEN due_at END
             FROM draft WHERE \(isScheduled)
         ), content AS (
-            INSERT INTO message_contents (message_id, content, audience) SELECT id, content, audience FROM draft
+            INSERT INTO message_contents (message_id, content, audience) SELECT id, content, audience_text FROM draft
         )
         SELECT count(*) FROM written
         """
@@ -66,6 +70,9 @@ enum MessageWriterSQL {
 
     /// Writes parcels of messages that were written in the same transaction, ready to be leased. The arrays have one
     /// element for each parcel. Returns their routes.
+    ///
+    /// The parcels are due since the transaction began, as those of `ParcelSQL.cut` are: `now()` is one time for all of
+    /// them, and `clock_timestamp()` would be read for each row. The messages' statement reads that once.
     static let parcels = Statement(
         "message_write_parcels",
         """
@@ -73,9 +80,9 @@ enum MessageWriterSQL {
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
                 member_count, pending)
             SELECT m.id, m.app_id, cut.route_id, m.format, cut.service, m.priority, coalesce(:now, now()), m.expires_at,
-                cut.members, cut.count, cut.count
-            FROM unnest(:messages, :routes, :services, :members, :member_counts) WITH ORDINALITY
-                AS cut (message_id, route_id, service, members, count, place)
+                cut.member_list, cut.member_count, cut.member_count
+            FROM unnest(:messages, :routes, :services, :member_lists, :member_counts) WITH ORDINALITY
+                AS cut (message_id, route_id, service, member_list, member_count, place)
             CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = cut.message_id LIMIT 1) AS m
             ORDER BY cut.place
             RETURNING app_id, route_id, service, priority

@@ -10,7 +10,8 @@ package struct MessageDraft: Sendable {
     let cut: SliceCut?
     /// A value of each member's own, in the order of the members' ids; empty: it has none. nil: none has one.
     let ownValues: [[UInt8]]?
-    /// The message that is sent before it; nil: none.
+    /// The message of the same list that is sent before this one (decision 0013); nil: none. Only a message without a
+    /// cut waits for it: parcels are written at once.
     var after: MessageID?
 
     init(_ message: NewMessage, cut: SliceCut?, ownValues: [[UInt8]]? = nil, after: MessageID? = nil) {
@@ -34,7 +35,7 @@ package struct MessageDraft: Sendable {
     }
 
     /// The number of its members; 0 if a plan finds them.
-    package var members: Int { cut?.members ?? 0 }
+    package var memberCount: Int { cut?.members ?? 0 }
 
     fileprivate var state: MessageState {
         if let cut { return cut.members == 0 ? .finished : .sending }
@@ -62,49 +63,69 @@ package struct WrittenParcels: Equatable, Sendable {
     }
 }
 
-/// Writes messages of any origin in a transaction, and leases parcels of those whose members are known: a lease has read
-/// badges and tokens like any other (rule 18).
+/// Writes new messages of any origin with their parcels, and leases parcels at once where a lane can send (rule 18).
+///
+/// Make it from drafts. To lease, say whether the app `hasLimits`, ask the dispatcher which lanes it admits for the
+/// `demand`, and set `lanes`. Then call `write` once.
+///
+/// `write` makes one round trip. If a parcel is leased, a second one raises badges and reads tokens, as in every lease.
+/// Limits of the app cost up to three more between the two. A caller that leases nothing may run `writes()` beside its
+/// own queries instead.
 package struct MessageWriter: Sendable {
     private struct Parcel {
+        /// The place of its message among the drafts.
         let draft: Int
         let route: Int64
-        let members: [UInt8]
-        let count: Int32
+        /// The members' ids, encoded.
+        let memberList: [UInt8]
+        let memberCount: Int32
     }
 
     private let drafts: [MessageDraft]
     private let once: IdempotentAnswer?
-    /// nil: no parcel is leased.
+    /// The terms of the leases; nil: no parcel is leased.
     private let order: CutOrder?
+    /// The time of acceptance; nil: by the database's clock. Only tests hand it in.
     private let now: WallInstant?
     private let parcels: [Parcel]
     /// The queries that write members' own values.
     private let writeOwnValues: [Query]
-    /// The app sets limits. Leases count the users of limited members before they lock badges, and so does this.
+    /// The app sets limits: `locks` runs after its users are counted, and not among `writes()`. Every lease counts users
+    /// before it locks badges. In the other order, this transaction and a lease could deadlock.
     var hasLimits = false
     /// The lanes on which new parcels are leased, by service route. The caller sets those that the dispatcher admitted
-    /// for `demand`; without any, every parcel is left ready for any process.
+    /// for `demand`, and only with an order. Without any, every parcel is left ready for any process.
     package var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
-    /// The routes of leased parcels with their lanes, and the parcels of each.
+    // Three lists in step: one entry for each leased route.
     private var leasedRoutes: [(route: ReadyRoute, lane: LaneKey)] = []
+    /// The parcels of each route.
     private var claimed: [ClaimedGroup] = []
+    /// The places of each route's own queries in `leaseQueries`.
     private var readings: [Range<Int>] = []
-    /// The badges of leased members, locked.
+    /// The locked badges of all members whose messages change one, leased or not. Leases change them in turn.
     private var badges: [Int64: Int32] = [:]  // lookup only
     private var written = WrittenParcels()
 
     /// - Parameters:
     ///   - drafts: messages of one format. Without any, `write` writes only the caller's own queries.
-    ///   - order: how parcels are leased; nil: none is.
-    ///   - once: of the request that all messages belong to. If its key is taken, nothing is written.
-    ///   - now: nil: the database's clock.
+    ///   - order: the terms of the leases; nil: `lanes` stays empty.
+    ///   - once: of the request that all messages belong to, which are of one app. If its key is taken, nothing is
+    ///     written, and the first answer to `writes()` is 0. `write` does not look at that answer, and takes no key.
+    ///   - now: the time of acceptance; nil: by the database's clock.
     package init(_ drafts: [MessageDraft], order: CutOrder? = nil, once: IdempotentAnswer? = nil, now: WallInstant?) {
+        precondition(
+            drafts.allSatisfy { $0.message.format == drafts[0].message.format },
+            "the messages of one writer have one format")
+        precondition(
+            once == nil || drafts.allSatisfy { $0.message.app == drafts[0].message.app },
+            "an idempotency key belongs to one app")
         (self.drafts, self.order, self.once, self.now) = (drafts, order, once, now)
         writeOwnValues = Query.writing(ownValuesOf: drafts)
         parcels = drafts.enumerated().flatMap { place, draft in
             guard let cut = draft.cut else { return [Parcel]() }
             return cut.routes.indices.map {
-                Parcel(draft: place, route: cut.routes[$0], members: cut.memberLists[$0], count: cut.counts[$0])
+                Parcel(
+                    draft: place, route: cut.routes[$0], memberList: cut.memberLists[$0], memberCount: cut.counts[$0])
             }
         }
     }
@@ -119,7 +140,7 @@ package struct MessageWriter: Sendable {
     package var demand: [ServiceRoute: Int] {
         parcels.reduce(into: [:]) { demand, parcel in
             guard message(of: parcel).urgency == .transactional else { return }
-            demand[serviceRoute(of: parcel), default: 0] += Int(parcel.count)
+            demand[serviceRoute(of: parcel), default: 0] += Int(parcel.memberCount)
         }
     }
 
@@ -132,6 +153,8 @@ package struct MessageWriter: Sendable {
 
     /// The queries that write everything. The first one answers how many messages were written.
     func writes() -> [Query] {
+        // Without an order, parcels on these lanes would be left out of both queries below, and lost.
+        precondition(order != nil || lanes.isEmpty, "only a writer with an order leases parcels")
         guard !drafts.isEmpty else { return [] }
         let (leased, ready) = (parcels.filter(isLeased), parcels.filter { !isLeased($0) })
         var queries = [writeMessages] + writeOwnValues
@@ -167,11 +190,11 @@ package struct MessageWriter: Sendable {
         parameters.textBytesArray("summaries", new.map { AudienceText.summary(of: $0.audience) })
         parameters.int16Array("ignored_limits", new.map(\.ignoredLimits.rawValue))
         parameters.int16Array("origins", new.map(\.origin.rawValue))
-        parameters.int64Array("members", drafts.map { Int64($0.members) })
+        parameters.int64Array("member_counts", drafts.map { Int64($0.memberCount) })
         parameters.int64Array("rejected", drafts.map { $0.ended(.rejected) })
         parameters.int64Array("unregistered", drafts.map { $0.ended(.unregistered) })
         parameters.bytesArray("contents", new.map(\.content))
-        parameters.bytesArray("audiences", new.map { AudienceText.encode($0.audience) })
+        parameters.bytesArray("audience_texts", new.map { AudienceText.encode($0.audience) })
         parameters.textArray("names", new.map(\.name))
         parameters.textArray("authors", new.map(\.author))
         parameters.array("after", .uuid, count: drafts.count) { place, cell in
@@ -192,8 +215,8 @@ package struct MessageWriter: Sendable {
         parameters.uuidArray("messages", parcels.map { message(of: $0).id.value })
         parameters.int64Array("routes", parcels.map(\.route))
         parameters.int16Array("services", parcels.map { message(of: $0).pushType.service.rawValue })
-        parameters.bytesArray("members", parcels.map(\.members))
-        parameters.int32Array("member_counts", parcels.map(\.count))
+        parameters.bytesArray("member_lists", parcels.map(\.memberList))
+        parameters.int32Array("member_counts", parcels.map(\.memberCount))
         return parameters
     }
 
@@ -205,8 +228,11 @@ package struct MessageWriter: Sendable {
         }
     }
 
-    /// The queries that lock badges, and then read the users of those members whose messages are for users. A
-    /// registration may have held a badge's row and made its device another user's meanwhile.
+    /// The queries that lock badges, and then read the users of those members whose messages are for users.
+    ///
+    /// Locking may wait for a registration that holds a badge's row while it gives the device to another user. So users
+    /// are read after the locks, and members who changed user are excluded before badges are raised. A message that
+    /// changes no badge is left out: its members' users are compared when their rows are read.
     private var locks: [Query] {
         guard !lanes.isEmpty else { return [] }
         let marked = drafts.indices.filter { drafts[$0].message.badge != .none }
@@ -229,6 +255,7 @@ extension MessageWriter {
     package mutating func write(
         beside others: [Query], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> WrittenParcels {
+        precondition(once == nil, "nobody would see that the key is taken")
         let writes = writes()
         guard leasesAny else {
             try take(Array(try await transaction.runAndCommit(writes + others).prefix(writes.count)))

@@ -201,9 +201,10 @@ enum ParcelSQL {
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, badge_marked,
                 due_at, expires_at, owner, lease_until, members, member_count, pending)
             SELECT m.id, m.app_id, cut.route_id, m.format, cut.service, m.priority, \(leased), 1,
-                m.expires_at > \(now), \(now), m.expires_at, :owner, \(leaseEnd), cut.members, cut.count, cut.count
-            FROM unnest(:messages, :routes, :services, :members, :member_counts) WITH ORDINALITY
-                AS cut (message_id, route_id, service, members, count, place)
+                m.expires_at > \(now), \(now), m.expires_at, :owner, \(leaseEnd), cut.member_list, cut.member_count,
+                cut.member_count
+            FROM unnest(:messages, :routes, :services, :member_lists, :member_counts) WITH ORDINALITY
+                AS cut (message_id, route_id, service, member_list, member_count, place)
                 JOIN messages m ON m.id = cut.message_id
             ORDER BY cut.place
             RETURNING *

@@ -3,13 +3,13 @@ import Model
 
 /// A due watch as a fan-out claims it.
 package struct WatchClaim: Equatable, Sendable {
-    /// The rounds before this one that found pushes under way, and notified nobody.
+    /// The rounds in a row before this one that needed another round, and whose last slice woke nobody.
     package let tries: Int16
     /// The watch's number when the round began; nil: it begins now.
     package let roundSeq: Int64?
-    /// The last registration that this round has passed.
+    /// The last registration that this round has passed; 0: none.
     package let after: Int64
-    /// An earlier slice of the round skipped some subscriptions.
+    /// An earlier slice of the round needs another round, usually because it skipped some subscriptions.
     package let skippedEarlier: Bool
 
     package init(tries: Int16, roundSeq: Int64?, after: Int64, skippedEarlier: Bool = false) {
@@ -17,11 +17,12 @@ package struct WatchClaim: Equatable, Sendable {
     }
 }
 
-/// A watch, as far as its round depends on it.
+/// A watch, as far as a slice of its round depends on it.
 package struct WatchStatus: Equatable, Sendable {
     /// The number of the last write that changed data at or below the path.
     package let seq: Int64
-    /// How often subscriptions moved to another registration, or came back with their token.
+    /// How often subscriptions moved to another registration, or came back with their token. If the number has risen by
+    /// the slice's end, the watch stays due: such a subscription is notified once more.
     package let moves: Int64
     /// The app's wake-ups are switched on.
     package let isEnabled: Bool
@@ -29,30 +30,31 @@ package struct WatchStatus: Equatable, Sendable {
     package let isTooHeavy: Bool
     /// The shortest time between two rounds that wake somebody.
     package let gather: Duration
-    /// The node's data was read, and the children that changed.
-    package let hasValue: Bool
-    package let hasChildren: Bool
+    /// The node's data is read.
+    package let readsValue: Bool
+    /// The children that changed are read.
+    package let readsChildren: Bool
 
     package init(
-        seq: Int64, moves: Int64, isEnabled: Bool, isTooHeavy: Bool, gather: Duration, hasValue: Bool,
-        hasChildren: Bool
+        seq: Int64, moves: Int64, isEnabled: Bool, isTooHeavy: Bool, gather: Duration, readsValue: Bool,
+        readsChildren: Bool
     ) {
         (self.seq, self.moves, self.gather) = (seq, moves, gather)
         (self.isEnabled, self.isTooHeavy) = (isEnabled, isTooHeavy)
-        (self.hasValue, self.hasChildren) = (hasValue, hasChildren)
+        (self.readsValue, self.readsChildren) = (readsValue, readsChildren)
     }
 
-    /// Whether this round read the data that the mode needs. It did not if the subscription has just got its mode.
+    /// Whether this slice read the data that the mode needs. It did not if the subscription has just got its mode.
     fileprivate func hasRead(_ mode: WakeUpMode) -> Bool {
         switch mode {
         case .noData: true
-        case .value: hasValue
-        case .childEvent: hasChildren
+        case .value: readsValue
+        case .childEvent: readsChildren
         }
     }
 }
 
-/// A subscription in a round of its watch.
+/// A subscription that a slice reads.
 package struct SubscriptionStatus: Equatable, Sendable {
     package let id: Int64
     package let registration: Int64
@@ -77,27 +79,28 @@ package struct SubscriptionStatus: Equatable, Sendable {
     }
 }
 
-/// The decisions of one round of a due watch: who is notified now, who gets the same message, and when the next round
-/// comes.
+/// The decisions of one slice of a round: who is notified now, who gets the same message, and when the watch is due
+/// again.
 ///
-/// A round through more subscriptions than one transaction reads has several slices, and this is one of them.
-package struct WatchRound: Sendable {
+/// A round reads all subscriptions of a due watch, and each transaction reads a limited number of them: a slice.
+package struct WatchSlice: Sendable {
     package let claim: WatchClaim
     package let watch: WatchStatus
     /// The most subscriptions that one slice of the round reads.
     package let limit: Int
     /// The subscriptions that miss a change, and may be notified now, by rising registration.
     package private(set) var candidates: [SubscriptionStatus] = []
-    /// At least one subscription was skipped, usually because its last push has not ended.
-    private var anySkipped = false
-    /// Others may be notified as soon as something changes.
+    /// The watch stays due, even if nothing changes. A subscription is skipped, because its last push has not ended or
+    /// the data for its mode was not read. Or subscriptions end, and the next round finds whether any is left.
+    private var needsAnotherRound = false
+    /// At least one subscription misses nothing or is notified now, so the next change is news to it.
     private var hasOthers = false
     /// At least one subscription is notified.
     private var wakesSome = false
     private let count: Int
     private let last: Int64
 
-    /// - Parameter read: the subscriptions that this slice of the round reads, by rising registration.
+    /// - Parameter read: the subscriptions that this slice reads, by rising registration.
     package init(_ claim: WatchClaim, _ watch: WatchStatus, reading read: [SubscriptionStatus], limit: Int) {
         (self.claim, self.watch, self.limit) = (claim, watch, limit)
         (count, last) = (read.count, read.last?.registration ?? 0)
@@ -115,41 +118,42 @@ package struct WatchRound: Sendable {
     }
 
     /// Returns the subscriptions that are notified now. One whose last push has not ended is skipped, so it has one
-    /// push under way at most (P4).
+    /// push under way at most. Its next push merges what changes meanwhile.
     ///
     /// - Parameter subscriptions: those that are behind, and whose users may read the path.
     package mutating func toNotify(
         _ subscriptions: [SubscriptionStatus], isUnsettled: (SubscriptionStatus) -> Bool
     ) -> [SubscriptionStatus] {
         let notified = subscriptions.filter { watch.hasRead($0.mode) && !isUnsettled($0) }
-        if notified.count < subscriptions.count { anySkipped = true }
+        if notified.count < subscriptions.count { needsAnotherRound = true }
         if !notified.isEmpty { hasOthers = true }
         return notified
     }
 
-    /// Subscriptions of the watch end in this round. The next one finds whether any is left.
-    package mutating func noteRevoked() { anySkipped = true }
+    /// Subscriptions of the watch end in this slice. The next round finds whether any is left.
+    package mutating func noteRevoked() { needsAnotherRound = true }
 
     /// A message is made for some subscriptions.
     package mutating func noteWoken() { wakesSome = true }
 
-    /// The state of the watch after this round, or after this slice of it.
-    package var end: WatchRoundEnd {
+    /// The state of the watch after this slice.
+    package var end: WatchSliceEnd {
         let goesOn = count >= limit
-        let tries = skipped && !wakesSome ? min(claim.tries, .max - 1) + 1 : 0
-        return WatchRoundEnd(
-            wakesSome: wakesSome, isOver: !goesOn && !skipped, next: goesOn ? .zero : next,
+        let tries = isIncomplete && !wakesSome ? min(claim.tries, .max - 1) + 1 : 0
+        return WatchSliceEnd(
+            wakesSome: wakesSome, reportedToAll: !goesOn && !isIncomplete, next: goesOn ? .zero : next,
             soonest: goesOn ? .zero : soonest, tries: goesOn ? claim.tries : tries,
             roundSeq: claim.roundSeq ?? watch.seq, moves: watch.moves, after: goesOn ? last : 0,
-            skipped: goesOn && skipped)
+            skipped: goesOn && isIncomplete)
     }
 
-    private var skipped: Bool { anySkipped || claim.skippedEarlier }
+    /// This slice of the round or an earlier one needs another round.
+    private var isIncomplete: Bool { needsAnotherRound || claim.skippedEarlier }
     private var isLarge: Bool { claim.after > 0 || count > Self.fewMax }
 
     /// The time until the next round if nothing changes before. That round is for the skipped subscriptions only.
     private var next: Duration {
-        guard skipped else { return watch.gather }
+        guard isIncomplete else { return watch.gather }
         return max(wakesSome ? watch.gather : .zero, Self.wait(tries: claim.tries, isLarge: isLarge))
     }
 
@@ -161,13 +165,14 @@ package struct WatchRound: Sendable {
         return min(next, pause)
     }
 
-    /// A push usually ends within this time.
+    /// The first wait for pushes that have not ended: a push usually ends within this time. The wait doubles with each
+    /// try.
     private static let unsettledFirst: Duration = .milliseconds(250)
-    /// While a provider is down, each round reads the parcels of the last messages.
+    /// The longest wait of a small watch. While a provider is down, each try reads the parcels of the last messages.
     private static let unsettledMax: Duration = .seconds(5)
-    /// Each round of a large watch reads all its subscriptions, although hardly any may be notified.
+    /// The longest wait of a large watch. Each try reads all its subscriptions, although hardly any may be notified.
     private static let unsettledMaxOfMany: Duration = .seconds(60)
-    /// The most subscriptions that may be read every few seconds.
+    /// The most subscriptions that may be read every few seconds. A watch with more is large.
     private static let fewMax = 1_000
 
     /// How long to wait for pushes that have not ended: about as long as they have taken.
@@ -176,12 +181,12 @@ package struct WatchRound: Sendable {
     }
 }
 
-/// The state of a watch after a round, or after a slice of it.
-package struct WatchRoundEnd: Equatable, Sendable {
+/// The state of a watch after a slice of its round.
+package struct WatchSliceEnd: Equatable, Sendable {
     package let wakesSome: Bool
-    /// The changes up to the round's number were reported to all subscriptions.
-    package let isOver: Bool
-    /// The time until the next round, if there is more to report.
+    /// The round has read all subscriptions and needs no other one: the changes up to its number were reported to all.
+    package let reportedToAll: Bool
+    /// The time until the next slice, if there is more to report.
     package let next: Duration
     /// The same if something changes meanwhile.
     package let soonest: Duration
@@ -189,9 +194,9 @@ package struct WatchRoundEnd: Equatable, Sendable {
     package let roundSeq: Int64
     /// The watch's moves when its subscriptions were read.
     package let moves: Int64
-    /// The last registration that was read; 0: the round is over.
+    /// The last registration that was read; 0: all subscriptions were read, and the next round begins with the first.
     package let after: Int64
-    /// The round goes on, and has skipped some subscriptions.
+    /// The round goes on, and needs another one after it, usually because it skipped some subscriptions.
     package let skipped: Bool
 }
 
@@ -238,6 +243,7 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
         return found
     }
 
+    /// By mode, then by provider. The group that was notified last comes first.
     package static func < (left: WakeUpGroup, right: WakeUpGroup) -> Bool {
         (left.mode.rawValue, left.provider.rawValue, right.sentSeq)
             < (right.mode.rawValue, right.provider.rawValue, left.sentSeq)
