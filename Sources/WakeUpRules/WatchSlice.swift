@@ -209,8 +209,8 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
     package private(set) var sentSeq: Int64
 
     package static let unknown: Int64 = -1
-    /// The most groups that get changes of their own, those that were notified last first. The others only learn that
-    /// there is too much to report.
+    /// The most groups that get changes of their own, over all providers: those that were notified last. The others
+    /// only learn that there is too much to report.
     private static let childGroupsMax = 8
 
     private init(_ subscription: SubscriptionStatus, isLost: Bool) {
@@ -235,11 +235,13 @@ package struct WakeUpGroup: Hashable, Comparable, Sendable {
             }
         }
         found.sort { $0.group < $1.group }
-        var childGroups = 0
-        for index in found.indices where found[index].group.mode == .childEvent {
-            childGroups += 1
-            if childGroups > childGroupsMax { found[index].group.sentSeq = unknown }
+        let ownChanges = found.indices.filter {
+            found[$0].group.mode == .childEvent && found[$0].group.sentSeq != unknown
         }
+        let latestFirst = ownChanges.sorted { one, other in
+            (found[other].group.sentSeq, one) < (found[one].group.sentSeq, other)
+        }
+        for index in latestFirst.dropFirst(childGroupsMax) { found[index].group.sentSeq = unknown }
         return found
     }
 

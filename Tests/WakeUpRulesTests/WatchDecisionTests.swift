@@ -108,6 +108,30 @@ struct WatchDecisionTests {
     }
 }
 
+@Suite("Groups of subscriptions to changes of children")
+struct WakeUpGroupTests {
+    private static func lastReported(
+        _ subscriptions: [SubscriptionStatus], isLost: (SubscriptionStatus) -> Bool = { _ in false }
+    ) -> [Int64] {
+        WakeUpGroup.groups(of: subscriptions, isLost: isLost).map(\.group.sentSeq)
+    }
+
+    @Test("get their own changes if they are the eight notified last, whatever their provider")
+    func latest() {
+        let early = (Int64(1)...8).map { subscription($0, .childEvent, provider: .apns, sentSeq: $0) }
+        let late = subscription(9, .childEvent, provider: .fcm, sentSeq: 9)
+        let expected: [Int64] = [8, 7, 6, 5, 4, 3, 2, WakeUpGroup.unknown, 9]
+        #expect(Self.lastReported(early + [late]) == expected, "by provider, and the last ones first")
+    }
+
+    @Test("leave their place among the eight to another group if their last push was discarded")
+    func discarded() {
+        let nine = (Int64(1)...9).map { subscription($0, .childEvent, sentSeq: $0) }
+        let expected: [Int64] = [8, 7, 6, 5, 4, 3, 2, 1, WakeUpGroup.unknown]
+        #expect(Self.lastReported(nine) { $0.id == 9 } == expected)
+    }
+}
+
 @Suite("The read access of a fan-out's candidates")
 struct CandidateAccessTests {
     private static let three = [subscription(1), subscription(2), subscription(3)]
