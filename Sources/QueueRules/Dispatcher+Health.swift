@@ -18,8 +18,8 @@ extension Dispatcher {
     }
 
     /// Takes back all pushes of a lane that have no stream. That costs no attempt.
-    private func withdrawAll(from key: LaneKey, _ actions: inout [DispatchAction]) {
-        for state in runs.states where state.lane == key { actions.append(.withdraw(state.name, key)) }
+    private mutating func withdrawAll(from key: LaneKey, _ actions: inout [DispatchAction]) {
+        for place in runs.indices where runs[place].lane == key { withdraw(place, &actions) }
     }
 
     /// Applies a provider's answers to their lane's circuit breaker. If it opens, pushes without a stream come back,

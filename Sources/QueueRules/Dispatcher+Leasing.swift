@@ -105,9 +105,11 @@ extension Dispatcher {
         _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
         _ actions: inout [DispatchAction]
     ) {
-        let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
-        // A restored database hands out the same lease twice: the run in hand lost its parcel.
-        if let place = runs.place(of: name) { abandon(place, &actions) }
+        let name = parcel.leaseName
+        // A restored database hands out the same lease twice: the run in hand lost its parcel. Answers to its pushes may
+        // still arrive under this name, so the new run's pushes go back.
+        let earlier = runs.place(of: name)
+        if let earlier { abandon(earlier, &actions) }
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
@@ -121,23 +123,22 @@ extension Dispatcher {
             answeredBefore: lanes.known(request.lane).map { lanes[$0].hold.answered } ?? 0, leaseEnd: leaseEnd,
             renewAt: request.startedAt + settings.leaseLength / 3,
             settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
-        runs.append(state)
+        let place = runs.append(state)
         guard !positions.isEmpty else { return }
         var count = 0
-        if let exit = request.exit, reading != .unread, maySend(request.scope) {
-            let place = lanes.place(of: exit.lane)
-            count = lanes[place].health.admit(positions.count, parcel.urgency, leasedAt: request.startedAt, now)
+        if let exit = request.exit, reading != .unread, maySend(request.scope), earlier == nil {
+            let lane = lanes.place(of: exit.lane)
+            count = lanes[lane].health.admit(positions.count, parcel.urgency, leasedAt: request.startedAt, now)
             let sent = count == positions.count ? positions : Array(positions.prefix(count))
             if count > 0 { actions.append(.submit(name, exit, positions: sent, until: until)) }
         }
-        handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
+        handBack(positions.dropFirst(count), of: place, isUnread: reading == .unread, now)
     }
 
     /// Returns leased members that must not be sent from here, through the one settle.
     private mutating func handBack(
-        _ positions: ArraySlice<Int32>, of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
+        _ positions: ArraySlice<Int32>, of place: Int, isUnread: Bool, _ now: MonotonicInstant
     ) {
-        guard let place = runs.place(of: name) else { return }
         for position in positions {
             if isUnread {
                 runs[place].run.handBackUnread(Int(position), now)

@@ -70,8 +70,8 @@ extension Dispatcher {
             guard let rate = rates[runs[place].run.parcel.message], runs[place].ratePerSecond != rate else { continue }
             let isSlower = runs[place].ratePerSecond.map { rate < $0 } ?? true
             runs[place].ratePerSecond = rate
-            if isSlower, let lane = runs[place].lane {
-                actions.append(.withdraw(runs[place].name, lane))
+            if isSlower {
+                withdraw(place, &actions)
                 runs[place].isSent = true
             }
             noteLess(on: runs[place].lane)

@@ -1,6 +1,20 @@
 import Basis
 
 extension Dispatcher {
+    /// Whether submitted pushes of a lease may still go to their lane: they were not taken back, and the lease has not
+    /// ended.
+    package func maySubmit(_ name: LeaseName) -> Bool {
+        runs.place(of: name).map { runs[$0].run.openCount > 0 && !runs[$0].isWithdrawn } ?? false
+    }
+
+    /// Counts answers of the lane to pushes of a lease, before the event that reports them and others.
+    /// - Returns: the number of such answers so far; nil: no push of the lease waits for one.
+    package mutating func noteArrived(_ count: Int, of name: LeaseName) -> Int? {
+        guard let place = runs.place(of: name), runs[place].run.openCount > 0 else { return nil }
+        runs[place].arrivedCount += count
+        return runs[place].arrivedCount
+    }
+
     mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant) {
         // A late answer to a lease that ended is dropped: its parcel is accounted for elsewhere.
         guard let place = runs.place(of: lease.name) else { return }
@@ -43,7 +57,7 @@ extension Dispatcher {
         if runs[place].wasLate { noteWork(of: runs[place].run.parcel, now) }
         switch runs[place].run.concludeSettle(reply) {
         case .goesOn: break
-        case .finished: retire(place, &actions)
+        case .finished: retire(place)
         case .lost: abandon(place, &actions)
         }
     }
@@ -87,10 +101,14 @@ extension Dispatcher {
     }
 
     /// Takes back the pushes of every parcel that have no stream yet.
-    func withdrawAll(_ actions: inout [DispatchAction]) {
-        for state in runs.states {
-            if let lane = state.lane { actions.append(.withdraw(state.name, lane)) }
-        }
+    mutating func withdrawAll(_ actions: inout [DispatchAction]) {
+        for place in runs.indices { withdraw(place, &actions) }
+    }
+
+    mutating func withdraw(_ place: Int, _ actions: inout [DispatchAction]) {
+        guard let lane = runs[place].lane else { return }
+        runs[place].isWithdrawn = true
+        actions.append(.withdraw(runs[place].name, lane))
     }
 
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
@@ -145,15 +163,14 @@ extension Dispatcher {
 
     /// Another process owns the parcel, or the lease is over: nothing more is written from here.
     mutating func abandon(_ place: Int, _ actions: inout [DispatchAction]) {
-        if let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
-        retire(place, &actions)
+        withdraw(place, &actions)
+        retire(place)
     }
 
-    private mutating func retire(_ place: Int, _ actions: inout [DispatchAction]) {
+    private mutating func retire(_ place: Int) {
         let state = runs.remove(at: place)
         noteReturned(state.run.openCount, to: state.lane, leasedAt: state.run.leasedAtMonotonic)
         if let lane = state.lane { lanes.end(state.run.parcel, state.scope, on: lane) }
-        actions.append(.forget(state.name, state.run.parcel.message))
         if state.ratePerSecond != nil { noteLess(on: state.lane) }
     }
 }

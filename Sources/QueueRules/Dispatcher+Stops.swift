@@ -11,7 +11,7 @@ extension Dispatcher {
             guard let stop = stops[runs[place].run.parcel.message], runs[place].run.stop != stop else { continue }
             let isNew = runs[place].run.stop == nil
             runs[place].run.stop = stop
-            if isNew, let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
+            if isNew { withdraw(place, &actions) }
         }
     }
 }

@@ -101,6 +101,9 @@ package struct Dispatcher: Sendable {
     /// The number of members leased here that are neither settled nor handed back.
     package var membersInFlight: Int { lanes.load.members + lanes.load.urgentMembers }
 
+    /// The submitted pushes that have no outcome yet.
+    package var pushesInFlight: Int { runs.states.reduce(0) { $0 + $1.run.openCount } }
+
     package var runningLeases: [LeaseName] { runs.states.map(\.name) }
 
     /// The messages of the leases in hand, each once.
@@ -130,6 +133,10 @@ struct RunState: Sendable {
     var verdictsDone = false
     /// The rate at the lease, or the latest change since; nil: none.
     var ratePerSecond: Int32?
+    /// The pushes whose answers have arrived from the lane.
+    var arrivedCount = 0
+    /// Its pushes without a stream were taken back. Those that are still being encoded stay here.
+    var isWithdrawn = false
     /// All pushes that will leave have left: none waits for a stream.
     var isSent = false
     /// Some of its pushes came back because they had waited as long as they may.
@@ -138,7 +145,7 @@ struct RunState: Sendable {
     var number = 0
     var alarmAt: MonotonicInstant?
     var isTouched = false
-    var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
+    var name: LeaseName { run.parcel.leaseName }
 
     var dueAt: MonotonicInstant {
         var due = leaseEnd

@@ -228,7 +228,8 @@ package enum DispatchAction: Equatable, Sendable {
     case poll
     case resolve(ReadyRoute)
     case lease(LeaseRequest)
-    /// Encode these members and hand them to the lane; no stream opens after `until`.
+    /// Encode these members and hand them to the lane; no stream opens after `until`. Only the event that brings a
+    /// parcel causes it.
     case submit(LeaseName, LaneTarget, positions: [Int32], until: MonotonicInstant)
     /// Write the verdicts that are not written yet, then the compare-and-set.
     case settle(LeaseName, PendingSettle, withVerdicts: Bool)
@@ -236,8 +237,6 @@ package enum DispatchAction: Equatable, Sendable {
     /// Take back pushes that have no stream yet.
     case withdraw(LeaseName, LaneKey)
     case lane(LaneKey, LaneHealth.Action)
-    /// The lease ended here; drop what is kept for it.
-    case forget(LeaseName, MessageID)
     /// Tell the operator about a push of the message. The lane is nil if the parcel has none.
     case alarm(MessageID, LaneKey?, ParcelAlarm)
     /// Everything is settled after a drain.

@@ -54,6 +54,7 @@ package struct LeasedParcel: Equatable, Sendable {
     package let locales: [UInt8]
     /// The stored bitmap: bit `index` is set if the member is settled or handed over. Empty: no bit is set.
     package let settledBits: [UInt8]
+    package var leaseName: LeaseName { LeaseName(parcel: id, epoch: epoch) }
 
     package init(
         id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,

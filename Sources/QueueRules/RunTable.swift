@@ -28,13 +28,15 @@ struct RunTable: Sendable {
 
     func place(of name: LeaseName) -> Int? { places[name] }
 
-    mutating func append(_ state: RunState) {
+    /// - Returns: the run's place, until another run is removed.
+    mutating func append(_ state: RunState) -> Int {
         precondition(places[state.name] == nil, "a lease has one run")
         begun += 1
         places[state.name] = states.count
         states.append(state)
         states[states.count - 1].number = begun
         touch(states.count - 1)
+        return states.count - 1
     }
 
     /// Removes a run; the last run takes its place.

@@ -126,10 +126,4 @@ extension [DispatchAction] {
             if case .lane(_, .report(let wait?, before: _)) = action { wait.until } else { nil }
         }
     }
-
-    var forgotten: [LeaseName] {
-        compactMap { action in
-            if case .forget(let name, _) = action { name } else { nil }
-        }
-    }
 }

@@ -38,8 +38,7 @@ struct DispatcherLeaseTests {
         let settles = bench.accept([0, 1, 2]).settles
         #expect(settles.map(\.pending.settlement.pendingAfter) == [0])
         #expect(settles.map(\.withVerdicts) == [true])
-        let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
-        #expect(actions.forgotten == [DispatcherBench.name])
+        bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.dispatcher.runningLeases.isEmpty)
         #expect(bench.dispatcher.membersInFlight == 0)
     }
@@ -100,7 +99,7 @@ struct DispatcherLeaseTests {
         let status = ParcelStatus(epoch: 2, settles: 0, isLeased: true)
         let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .fenced(status: status))]))
         #expect(actions.withdrawn == [DispatcherBench.name])
-        #expect(actions.forgotten == [DispatcherBench.name])
+        #expect(bench.dispatcher.runningLeases.isEmpty)
         #expect(bench.dispatcher.membersInFlight == 0)
     }
 
@@ -110,7 +109,7 @@ struct DispatcherLeaseTests {
         bench.lease()
         let actions = bench.pass(.seconds(60))
         #expect(actions.withdrawn == [DispatcherBench.name])
-        #expect(actions.forgotten == [DispatcherBench.name])
+        #expect(bench.dispatcher.runningLeases.isEmpty)
         #expect(bench.accept([0, 1, 2]).settles.isEmpty, "answers after the lease's end are ignored")
     }
 
@@ -138,8 +137,10 @@ struct DispatcherRenewalTests {
         bench.now = bench.now + .seconds(3)
         bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
         bench.now = asked + .seconds(59)
-        #expect(bench.report(.timer).forgotten.isEmpty)
-        #expect(bench.pass(.seconds(1)).forgotten == [DispatcherBench.name])
+        bench.report(.timer)
+        #expect(bench.dispatcher.runningLeases == [DispatcherBench.name])
+        bench.pass(.seconds(1))
+        #expect(bench.dispatcher.runningLeases.isEmpty)
     }
 
     @Test("runs once at a time, and again after a pause if it failed")
@@ -159,7 +160,7 @@ struct DispatcherRenewalTests {
         bench.pass(.seconds(20))
         let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
         #expect(actions.withdrawn == [DispatcherBench.name])
-        #expect(actions.forgotten == [DispatcherBench.name])
+        #expect(bench.dispatcher.runningLeases.isEmpty)
     }
 
     @Test("leaves the decision to a settle in progress if the database refuses it")
@@ -169,9 +170,9 @@ struct DispatcherRenewalTests {
         bench.pass(.seconds(20))
         bench.accept([0, 1, 2])
         let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
-        #expect(actions.forgotten.isEmpty && actions.isEmptyOfRenewals)
-        #expect(
-            bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).forgotten == [DispatcherBench.name])
+        #expect(bench.dispatcher.runningLeases == [DispatcherBench.name] && actions.isEmptyOfRenewals)
+        bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        #expect(bench.dispatcher.runningLeases.isEmpty)
     }
 }
 
@@ -229,5 +230,47 @@ struct DispatcherSecondLeaseTests {
         #expect(bench.accept([0, 1, 2], of: DispatcherBench.name).settles.isEmpty)
         let own = bench.accept([0, 1, 2], of: LeaseName(parcel: ParcelID(1), epoch: 2)).settles
         #expect(own.map(\.name.epoch) == [2])
+    }
+
+    @Test("goes back if a restored database leased it under the same name")
+    func restored() throws {
+        var bench = DispatcherBench()
+        let asked = try #require(bench.lease().leaseRequests.first)
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
+        #expect(actions.withdrawn == [DispatcherBench.name] && actions.submitted.isEmpty)
+        #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
+        #expect(bench.dispatcher.pushesInFlight == 0 && !bench.dispatcher.maySubmit(DispatcherBench.name))
+        #expect(bench.dispatcher.noteArrived(3, of: DispatcherBench.name) == nil)
+    }
+}
+
+@Suite("Pushes that a dispatcher submitted")
+struct DispatcherSubmittedTests {
+    @Test("are in flight until they have an outcome, from the lane or from the gateway")
+    func inFlight() {
+        var bench = DispatcherBench()
+        bench.lease()
+        #expect(bench.dispatcher.pushesInFlight == 3)
+        let ended = [PositionedOutcome(position: 0, outcome: .withheld(reason: TerminalReason.dryRun))]
+        bench.report(
+            .answered([AnsweredLease(DispatcherBench.name, accepted: [], others: ended, isFromProvider: false)]))
+        #expect(bench.dispatcher.pushesInFlight == 2)
+        // Both deliveries arrive before the event that reports them.
+        #expect(bench.dispatcher.noteArrived(1, of: DispatcherBench.name) == 1)
+        #expect(bench.dispatcher.noteArrived(1, of: DispatcherBench.name) == 2)
+        bench.accept([1, 2])
+        #expect(bench.dispatcher.pushesInFlight == 0)
+    }
+
+    @Test("may go to their lane until they are taken back or the lease ends")
+    func mayGo() {
+        var (drained, ended) = (DispatcherBench(), DispatcherBench())
+        drained.lease()
+        ended.lease()
+        #expect(drained.dispatcher.maySubmit(DispatcherBench.name))
+        drained.report(.drain)
+        #expect(!drained.dispatcher.maySubmit(DispatcherBench.name))
+        ended.pass(.seconds(60))
+        #expect(!ended.dispatcher.maySubmit(DispatcherBench.name))
     }
 }

@@ -45,8 +45,8 @@ struct DispatcherManyTests {
         }
         #expect(renewals(bench.pass(.seconds(20))) == names)
         let replies = [RenewedLease(names[0], isHeld: true), RenewedLease(names[1], isHeld: false)]
-        let actions = bench.report(.renewed(replies, failed: [names[2]]))
-        #expect(actions.forgotten == [names[1]])
+        bench.report(.renewed(replies, failed: [names[2]]))
+        #expect(bench.dispatcher.runningLeases == [names[0], names[2]])
         #expect(renewals(bench.pass(.milliseconds(500))) == [names[2]])
     }
 
@@ -80,7 +80,8 @@ struct DispatcherManyTests {
         // No provider answer arrives, so each parcel ends with its lease.
         #expect(bench.dispatcher.nextWake() == asked[16] + .seconds(60))
         bench.now = asked[16] + .seconds(60)
-        #expect(bench.report(.timer).forgotten.map(\.parcel.value) == [17])
+        bench.report(.timer)
+        #expect(bench.dispatcher.runningLeases.map(\.parcel.value) == [250])
         #expect(bench.dispatcher.nextWake() == asked[249] + .seconds(60))
     }
 }

@@ -51,6 +51,7 @@ extension SimulatedWorld {
         let mono = processes[index].clock.read(at: now)
         let actions = processes[index].dispatcher.handle(event, now: mono)
         for action in actions { perform(action, index) }
+        forgetEnded(index)
         guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
         send(actions, index)
         checkBounds(index)
@@ -94,11 +95,6 @@ extension SimulatedWorld {
         case .settle, .renew: break  // `send` sends all of one event's together.
         case .withdraw(let name, let key):
             withdraw(name, key, index)
-        case .forget(let name, _):
-            processes[index].leases.removeAll { $0.name == name }
-            for lane in processes[index].lanes.indices {
-                processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
-            }
         case .lane(let key, .report(let wait?, before: _)) where wait.cause == .throttled:
             if let until = wait.until { noteOpenBreaker(key, until: until, index) }
         case .lane: break
@@ -107,6 +103,13 @@ extension SimulatedWorld {
         case .drained:
             leave(index)
         }
+    }
+
+    /// Drops what the shell keeps for leases that have ended.
+    private mutating func forgetEnded(_ index: Int) {
+        let running = processes[index].dispatcher.runningLeases
+        guard running.count < processes[index].leases.count else { return }
+        processes[index].leases.removeAll { !running.contains($0.name) }
     }
 
     /// Ends a drained process, which must hold nothing.
@@ -177,9 +180,7 @@ extension SimulatedWorld {
         _ parcel: LeasedParcel, _ number: Int, _ lane: LaneKey?, _ askedAt: MonotonicInstant, _ index: Int
     ) {
         processes[index].leases.append(
-            ActiveLease(
-                name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number, lane: lane,
-                askedAt: askedAt))
+            ActiveLease(name: parcel.leaseName, parcel: parcel, number: number, lane: lane, askedAt: askedAt))
     }
 
     mutating func reading(of message: MessageID) -> MessageReading {

@@ -7,68 +7,52 @@ import QueueRules
 import Reactor
 
 extension DeliveryEngine {
-    func submit(_ parcel: EncodingJob) {
-        // A database that was restored may lease a parcel a second time; the end of the first lease removes both.
-        guard let queueKey = outstandingParcels[parcel.name].map(EncodingQueueKey.init) else {
-            Task { handBack(parcel.name, parcel.positions) }
-            return
-        }
-        outstandingParcels[parcel.name]?.answersOutstanding = parcel.positions.count
-        encodingQueues[queueKey, default: BatchQueue(batchesMax: 1, entriesMax: 1)].add(parcel)
+    func submit(_ out: OutgoingParcel) {
+        let queueKey = EncodingQueueKey(out)
+        encodingQueues[queueKey, default: BatchQueue(batchesMax: 1, entriesMax: 1)].add(out)
         Task { await makePushes(of: queueKey) }
     }
 
     /// Encodes parcels one after the other, and hands each to its lane before the next is encoded. So the pushes due
     /// longest leave first, and of two pushes to one device the one with the newer badge comes last.
     private func makePushes(of queueKey: EncodingQueueKey) async {
-        while let parcel = encodingQueues[queueKey]?.take() {
-            await makePushes(of: parcel[0])
+        while let next = encodingQueues[queueKey]?.take() {
+            await makePushes(of: next[0])
             encodingQueues[queueKey]?.end()
         }
         if encodingQueues[queueKey]?.isIdle == true { encodingQueues[queueKey] = nil }
     }
 
     /// Encodes off this actor, so that other lanes' answers are not kept waiting.
-    private func makePushes(of parcel: EncodingJob) async {
-        let (name, target) = (parcel.name, parcel.exit.target)
-        // The lease may have ended while its job waited.
-        guard let out = outstandingParcels[name] else { return }
-        guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
-        guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
-        guard !dispatcher.refusesTopic(of: out.serviceRoute, on: parcel.exit.lane) else {
-            return handBack(name, parcel.positions)
+    private func makePushes(of out: OutgoingParcel) async {
+        let (name, target) = (out.name, out.exit.target)
+        guard dispatcher.maySubmit(name) else { return handBack(name, out.positions) }
+        guard let message = out.message else { return refuse(name, out.positions, Self.unreadable) }
+        guard !dispatcher.refusesTopic(of: out.serviceRoute, on: out.exit.lane) else {
+            return handBack(name, out.positions)
         }
         guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
-            return refuse(name, parcel.positions, message.rejection(by: target.provider))
+            return refuse(name, out.positions, message.rejection(by: target.provider))
         }
-        let positions = withValues(parcel.positions, out)
-        let pushes = await Self.encode(encoder, positions, parcel.until)
-        if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
+        let pushes = await Self.encode(encoder, withValues(out), out.until)
+        if !pushes.tooLarge.isEmpty { refuse(name, pushes.tooLarge, Self.tooLarge) }
         if !pushes.nothingToShow.isEmpty {
-            part(from: name, pushes.nothingToShow) {
-                end($0, of: name, .withheld(reason: TerminalReason.nothingToShow))
-            }
+            end(pushes.nothingToShow, of: name, .withheld(reason: TerminalReason.nothingToShow))
         }
         let batch = pushes.batch
         guard !batch.requests.isEmpty else { return }
         let isValidated = PushProviders.offered(target.provider)?.offersValidation ?? false
         if message.isDryRun, !isValidated { return rehearse(name, batch.members) }
-        send(batch, name, parcel.exit)
+        send(batch, out)
     }
 
     /// Returns the positions whose values fitted into the read. The others are handed back and leased again in a parcel
     /// of their own.
-    private func withValues(_ positions: [Int32], _ out: OutstandingParcel) -> [Int32] {
-        guard let values = out.values, values.readCount < out.parcel.members.count else { return positions }
-        let unread = positions.filter { $0 >= values.readCount }
-        if !unread.isEmpty { part(from: out.name, unread) { handBack(out.name, $0) } }
-        return positions.filter { $0 < values.readCount }
-    }
-
-    /// Ends pushes of a parcel that never leave, while its other pushes do.
-    private func part(from name: LeaseName, _ positions: [Int32], _ end: ([Int32]) -> Void) {
-        outstandingParcels[name]?.answersOutstanding -= positions.count
-        end(positions)
+    private func withValues(_ out: OutgoingParcel) -> [Int32] {
+        guard let values = out.values, values.readCount < out.parcel.members.count else { return out.positions }
+        let unread = out.positions.filter { $0 >= values.readCount }
+        if !unread.isEmpty { handBack(out.name, unread) }
+        return out.positions.filter { $0 < values.readCount }
     }
 
     /// The provider would answer the same.
@@ -82,11 +66,9 @@ extension DeliveryEngine {
 
     /// Submits a batch to its lane. One that was withdrawn while it was encoded stays here: the lane could not have
     /// found it.
-    private func send(_ batch: PushBatch, _ name: LeaseName, _ exit: LaneTarget) {
-        guard let out = outstandingParcels[name] else { return }
-        guard !out.isWithdrawn else { return handBack(name, batch.members) }
-        outstandingParcels[name]?.provider = exit.target.provider
-        lanes.submit(batch, name, on: exit.lane)
+    private func send(_ batch: PushBatch, _ out: OutgoingParcel) {
+        guard dispatcher.maySubmit(out.name) else { return handBack(out.name, batch.members) }
+        lanes.submit(batch, out)
         steps?.reached(.batchSubmitted)
     }
 
@@ -117,35 +99,33 @@ extension DeliveryEngine {
     }
 
     private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {
-        guard var out = outstandingParcels[delivery.name] else { return nil }
-        guard !delivery.batch.answers.isEmpty else {
-            return AnsweredLease(delivery.name, accepted: [], others: [], isSent: delivery.batch.isSent)
+        let (out, batch) = (delivery.out, delivery.batch)
+        let (name, lane) = (out.name, out.exit.lane)
+        guard !batch.answers.isEmpty else {
+            return AnsweredLease(name, accepted: [], others: [], isSent: batch.isSent)
         }
-        if !out.sawAnswer {
-            out.sawAnswer = true
-            steps?.reached(.firstAnswer)
-        }
-        out.answersOutstanding -= delivery.batch.answers.reduce(0) { $0 + Int($1.weight) }
-        outstandingParcels[delivery.name] = out
-        if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
-        guard let provider = out.provider.flatMap({ PushProviders.offered($0) }), let message = out.message.compiled
+        let count = batch.answers.reduce(0) { $0 + Int($1.weight) }
+        guard let arrived = noteArrived(count, of: name) else { return nil }
+        if arrived == count { steps?.reached(.firstAnswer) }
+        if arrived == batch.members.count { steps?.reached(.lastAnswer) }
+        guard let provider = PushProviders.offered(out.exit.target.provider), let message = out.message
         else { preconditionFailure("only pushes that a provider encoded are answered") }
         let reading = AnswerReading(
-            delivery.batch, of: provider, pushType: message.pushType,
-            laneIsProven: dispatcher.isProven(out.lane, now: Clocks.monotonicNow()),
+            batch, of: provider, pushType: message.pushType,
+            laneIsProven: dispatcher.isProven(lane, now: Clocks.monotonicNow()),
             wereTried: out.parcel.attempt > 0, tokens: MemberTokens(of: out.parcel), now: Clocks.wallNow(),
             &reasonNames)
-        noteProof(out.lane, accepted: reading.accepted.count, refused: reading.refusedCount)
+        noteProof(lane, accepted: reading.accepted.count, refused: reading.refusedCount)
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
         if let undocumentedBody = reading.undocumentedBody { report(undocumentedBody, out) }
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
-        if let throttling = reading.throttling { lanes.note(throttling: throttling, on: out.lane) }
+        if let throttling = reading.throttling { lanes.note(throttling: throttling, on: lane) }
         for (consequence, quote) in zip(reading.consequences, reading.quotes) {
-            let event = lanes.apply(consequence, quoting: quote, on: out.lane, out.serviceRoute)
-            if let event { take(.lane(out.lane, event)) }
+            let event = lanes.apply(consequence, quoting: quote, on: lane, out.serviceRoute)
+            if let event { take(.lane(lane, event)) }
         }
         return AnsweredLease(
-            delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent,
+            name, accepted: reading.accepted, others: reading.others, isSent: batch.isSent,
             complaint: reading.complaint)
     }
 }
@@ -153,7 +133,7 @@ extension DeliveryEngine {
 extension DeliveryEngine {
     private static let undocumentedBodiesEvery: Duration = .seconds(60)
 
-    private func report(_ undocumentedBody: String, _ out: OutstandingParcel) {
+    private func report(_ undocumentedBody: String, _ out: OutgoingParcel) {
         let now = Clocks.monotonicNow()
         guard undocumentedRoutes.isDue(out.serviceRoute.route, now: now, every: Self.undocumentedBodiesEvery) else {
             return
@@ -163,20 +143,20 @@ extension DeliveryEngine {
             log.warning(
                 "Provider accepted pushes with an unexpected answer",
                 metadata: [
-                    "app": "\(app)", "provider": "\(out.provider?.name ?? "")",
-                    "credential": "\(out.lane.credential.value)", "reason": "\(undocumentedBody)",
+                    "app": "\(app)", "provider": "\(out.exit.target.provider.name)",
+                    "credential": "\(out.exit.lane.credential.value)", "reason": "\(undocumentedBody)",
                 ])
         }
     }
 
-    private func report(_ complaint: MessageComplaint, _ out: OutstandingParcel) {
+    private func report(_ complaint: MessageComplaint, _ out: OutgoingParcel) {
         Task {
             let app = await lanes.slug(of: out.parcel.app)
             log.error(
                 "Provider refuses a message: its content has to be changed",
                 metadata: [
                     "app": "\(app)", "message_id": "\(out.parcel.message.value.text)",
-                    "credential": "\(out.lane.credential.value)", "provider": "\(out.provider?.name ?? "")",
+                    "credential": "\(out.exit.lane.credential.value)", "provider": "\(out.exit.target.provider.name)",
                     "reason": "\(complaint.reason)", "field": "\(complaint.text)",
                 ])
         }
@@ -197,10 +177,10 @@ struct ReportedComplaints: Sendable {
 
 /// Hands a lane's answers to the engine's inbox. Called on the lane's thread.
 final class ParcelSink: AnswerSink, Sendable {
-    private let name: LeaseName
+    private let out: OutgoingParcel
     private let inbox: LaneInbox
 
-    init(name: LeaseName, inbox: LaneInbox) { (self.name, self.inbox) = (name, inbox) }
+    init(_ out: OutgoingParcel, inbox: LaneInbox) { (self.out, self.inbox) = (out, inbox) }
 
-    func deliver(_ answers: AnswerBatch) { inbox.put(ParcelAnswers(name: name, batch: answers)) }
+    func deliver(_ answers: AnswerBatch) { inbox.put(ParcelAnswers(out: out, batch: answers)) }
 }

@@ -6,7 +6,9 @@ import Reactor
 import Store
 
 extension DeliveryEngine {
-    func perform(_ actions: [DispatchAction]) {
+    func perform(_ actions: [DispatchAction], _ found: [FoundParcel]) {
+        var contents: [LeaseName: FoundParcel] = [:]  // lookup only
+        for content in found { contents[content.parcel.leaseName] = content }
         var unresolved: [ReadyRoute] = []
         var settles: [SettleEntry] = []
         var renewals: [LeaseName] = []
@@ -17,14 +19,12 @@ extension DeliveryEngine {
             case .resolve(let route): unresolved.append(route)
             case .lease(let request): Task { await lease(request) }
             case .submit(let name, let exit, let positions, let until):
-                submit(EncodingJob(name: name, exit: exit, positions: positions, until: until))
+                guard let content = contents[name] else { preconditionFailure("the event brought the parcel") }
+                submit(OutgoingParcel(content, exit, positions, until: until))
             case .settle(let name, let pending, let withVerdicts):
                 settles.append(SettleEntry(name, pending, withVerdicts: withVerdicts))
             case .renew(let name): renewals.append(name)
-            case .withdraw(let name, let lane):
-                outstandingParcels[name]?.isWithdrawn = true
-                lanes.withdraw(name, on: lane)
-            case .forget(let name, _): outstandingParcels[name] = nil
+            case .withdraw(let name, let lane): lanes.withdraw(name, on: lane)
             case .lane(let lane, .report(let wait, let before)):
                 waitsChanged = true
                 lanes.log(lane, wait, before: before)
@@ -132,19 +132,8 @@ extension DeliveryEngine {
 
     private func begin(_ leased: Lease, _ request: LeaseRequest) async {
         if !leased.parcels.isEmpty { steps?.reached(.leaseCommitted) }
-        var read: [ReadParcel] = []
-        for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
-            if let lane = request.lane { track(parcel, request.serviceRoute, lane, found) }
-            read.append(ReadParcel(parcel, found.reading(by: request.exit?.target.provider)))
-        }
-        take(.leased(read, asked: request, again: leased.again))
-    }
-
-    func track(_ parcel: LeasedParcel, _ serviceRoute: ServiceRoute, _ lane: LaneKey, _ found: FoundContent) {
-        guard let message = found.message else { return }
-        let out = OutstandingParcel(
-            parcel: parcel, serviceRoute: serviceRoute, message: message, values: found.values, lane: lane,
-            answersOutstanding: 0)
-        outstandingParcels[out.name] = out
+        let found = await contents(of: leased.parcels, on: request.serviceRoute)
+        let provider = request.exit?.target.provider
+        take(.leased(found.map { $0.read(by: provider) }, asked: request, again: leased.again), found)
     }
 }

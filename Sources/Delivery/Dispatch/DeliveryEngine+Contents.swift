@@ -3,26 +3,32 @@ import Model
 import QueueRules
 import Store
 
-/// The message and values found for a leased parcel. Without a message, the content can't be read now and the parcel
-/// goes back.
-struct FoundContent: Sendable {
+/// A leased parcel, and the message and values found for it. Without a message, the content can't be read now and the
+/// parcel goes back.
+struct FoundParcel: Sendable {
+    let parcel: LeasedParcel
+    let serviceRoute: ServiceRoute
     var message: CachedMessage?
     /// The values for the message's placeholders; nil: it has none.
     var values: MemberValues?
 
-    func reading(by provider: Provider?) -> MessageReading { message?.reading(by: provider) ?? .unread }
+    func read(by provider: Provider?) -> ReadParcel {
+        ReadParcel(parcel, message?.reading(by: provider) ?? .unread)
+    }
 }
 
 // Reading what leased parcels' pushes are made of. Where possible, a fault affects one parcel only, and the others
 // leave.
 extension DeliveryEngine {
-    /// Returns the contents of leased parcels, one for each, in their order.
+    /// Returns leased parcels with their contents, in their order.
     ///
     /// Their messages are read together, and so are the values of those that need the same fields. A parcel whose
     /// content can't be read now is handed back, because its lease is written and would otherwise have to expire.
     /// - Parameter known: messages that need not be read.
-    func contents(of parcels: [LeasedParcel], known: [CachedMessage] = []) async -> [FoundContent] {
-        var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
+    func contents(
+        of parcels: [LeasedParcel], on serviceRoute: ServiceRoute, known: [CachedMessage] = []
+    ) async -> [FoundParcel] {
+        var found = parcels.map { FoundParcel(parcel: $0, serviceRoute: serviceRoute) }
         var asking: [(asked: AskedValues, places: [Int])] = []
         var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
         for (place, reading) in await messages(of: parcels, known).enumerated() {
@@ -41,7 +47,7 @@ extension DeliveryEngine {
             }
         }
         for some in unread { noteUnread(some.parcels, some.fault) }
-        for group in asking { await fill(group.places, group.asked, of: parcels, &found) }
+        for group in asking { await fill(group.places, group.asked, &found) }
         return found
     }
 
@@ -55,14 +61,13 @@ extension DeliveryEngine {
         return parcels.compactMap { byID[$0.message].map { .success($0) } ?? read.popFirst() }
     }
 
-    private func fill(
-        _ places: [Int], _ asked: AskedValues, of parcels: [LeasedParcel], _ found: inout [FoundContent]
-    ) async {
+    private func fill(_ places: [Int], _ asked: AskedValues, _ found: inout [FoundParcel]) async {
+        let parcels = places.map { found[$0].parcel }
         let fields = asked.fields
         do throws(StoreFault) {
-            let together = MergedMembers(places.map { parcels[$0].members.map(\.registration) })
+            let together = MergedMembers(parcels.map { $0.members.map(\.registration) })
             // The same bound as for separate reads. With less, the last parcels would be handed back each time.
-            let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count, fields) }
+            let bytesMax = parcels.reduce(0) { $0 + ValueLimits.bytes(of: $1.members.count, fields) }
             let values = try await stores.parcels.values(
                 of: together.all, fields, in: asked.message, bytesMax: bytesMax)
             for (place, members) in zip(places, together.places) {
@@ -70,10 +75,10 @@ extension DeliveryEngine {
             }
         } catch {
             if error.isLasting, places.count > 1 {
-                for place in places { await fill([place], asked, of: parcels, &found) }
+                for place in places { await fill([place], asked, &found) }
             } else {
-                for place in places { found[place] = FoundContent() }
-                noteUnread(places.map { parcels[$0] }, error)
+                for place in places { found[place].message = nil }
+                noteUnread(parcels, error)
             }
         }
     }

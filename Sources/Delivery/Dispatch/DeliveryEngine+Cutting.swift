@@ -99,16 +99,15 @@ extension DeliveryEngine {
     private func end(
         _ id: CutID, _ leases: [CutLease], _ known: [CachedMessage], _ startedAt: MonotonicInstant
     ) async {
-        var cuts: [CutParcels] = []
+        var (cuts, all): ([CutParcels], [FoundParcel]) = ([], [])
         for lease in leases {
-            var read: [ReadParcel] = []
-            for (parcel, found) in zip(lease.parcels, await contents(of: lease.parcels, known: known)) {
-                track(parcel, lease.route.serviceRoute, lease.lane, found)
-                read.append(ReadParcel(parcel, found.reading(by: lease.route.provider)))
-            }
-            cuts.append(CutParcels(serviceRoute: lease.route.serviceRoute, startedAt: startedAt, parcels: read))
+            let route = lease.route
+            let found = await contents(of: lease.parcels, on: route.serviceRoute, known: known)
+            let read = found.map { $0.read(by: route.provider) }
+            cuts.append(CutParcels(serviceRoute: route.serviceRoute, startedAt: startedAt, parcels: read))
+            all += found
         }
-        take(.cut(id, cuts))
+        take(.cut(id, cuts), all)
     }
 
     /// Handles parcels that are ready for any process.

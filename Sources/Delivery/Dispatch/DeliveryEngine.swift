@@ -17,14 +17,12 @@ package actor DeliveryEngine {
     nonisolated let accepted = AcceptedMessages()
     let lanes: LanePool
     private(set) var dispatcher: Dispatcher
-    /// Parcels whose pushes are in flight, by lease; looked up, and summed for the log.
-    var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
     /// The settles on their way, by app; looked up, never iterated.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
     let cutEnds = CutEnds()
     /// The pushes being encoded; looked up, never iterated.
-    var encodingQueues: [EncodingQueueKey: BatchQueue<EncodingJob>] = [:]
+    var encodingQueues: [EncodingQueueKey: BatchQueue<OutgoingParcel>] = [:]
     /// The route after which the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
@@ -83,12 +81,13 @@ package actor DeliveryEngine {
         await withCheckedContinuation { drainWaiters.append($0) }
     }
 
-    var pushesInFlight: Int { outstandingParcels.values.reduce(0) { $0 + $1.answersOutstanding } }
+    var pushesInFlight: Int { dispatcher.pushesInFlight }
 
-    func take(_ event: DispatchEvent) {
+    /// - Parameter found: the content of the parcels that the event brings.
+    func take(_ event: DispatchEvent, _ found: [FoundParcel] = []) {
         let actions = dispatcher.handle(event, now: Clocks.monotonicNow())
         OwnWork.start {
-            perform(actions)
+            perform(actions, found)
             setAlarm()
         }
     }
@@ -100,6 +99,8 @@ package actor DeliveryEngine {
     func noteProof(_ lane: LaneKey, accepted: Int, refused: Int) {
         dispatcher.noteProof(lane, accepted: accepted, refused: refused, now: Clocks.monotonicNow())
     }
+
+    func noteArrived(_ count: Int, of name: LeaseName) -> Int? { dispatcher.noteArrived(count, of: name) }
 
     func noteDrained() {
         drained = true
@@ -130,20 +131,28 @@ package actor DeliveryEngine {
     }
 }
 
-/// The state kept for a lease while its pushes are in flight.
-struct OutstandingParcel: Sendable {
+/// Members of a leased parcel whose pushes are on their way to a lane: what these are made of, and where they go.
+///
+/// It waits to be encoded, and then comes back from the lane with their answers. The dispatcher alone knows the lease's
+/// state.
+final class OutgoingParcel: Sendable {
+    let name: LeaseName
     let parcel: LeasedParcel
     let serviceRoute: ServiceRoute
-    let message: CachedMessage
+    /// nil: the stored content is gone or can't be compiled.
+    let message: CompiledMessage?
     /// The values for the message's placeholders; nil: it has none.
     let values: MemberValues?
-    let lane: LaneKey
-    var provider: Provider?
-    var answersOutstanding: Int
-    var isWithdrawn = false
-    var sawAnswer = false
+    let exit: LaneTarget
+    let positions: [Int32]
+    /// No stream opens after this.
+    let until: MonotonicInstant
 
-    var name: LeaseName { LeaseName(parcel: parcel.id, epoch: parcel.epoch) }
+    init(_ found: FoundParcel, _ exit: LaneTarget, _ positions: [Int32], until: MonotonicInstant) {
+        (name, parcel, serviceRoute) = (found.parcel.leaseName, found.parcel, found.serviceRoute)
+        (message, values) = (found.message?.compiled, found.values)
+        (self.exit, self.positions, self.until) = (exit, positions, until)
+    }
 }
 
 /// The pushes that are encoded one parcel after the other. Urgent ones do not wait for a broadcast's encoding; the lane
@@ -152,18 +161,10 @@ struct EncodingQueueKey: Hashable, Sendable {
     private let serviceRoute: ServiceRoute
     private let urgency: MessageUrgency
 
-    init(_ out: OutstandingParcel) { (serviceRoute, urgency) = (out.serviceRoute, out.parcel.urgency) }
-}
-
-/// Members of a lease whose pushes are to be encoded, and until when these may open a stream.
-struct EncodingJob: Sendable {
-    let name: LeaseName
-    let exit: LaneTarget
-    let positions: [Int32]
-    let until: MonotonicInstant
+    init(_ out: OutgoingParcel) { (serviceRoute, urgency) = (out.serviceRoute, out.parcel.urgency) }
 }
 
 struct ParcelAnswers: Sendable {
-    let name: LeaseName
+    let out: OutgoingParcel
     let batch: AnswerBatch
 }

@@ -136,15 +136,15 @@ package actor LanePool {
         opened(key)?.pace.map { $0.room(Clocks.monotonicNow()) >= members } ?? true
     }
 
-    nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey) {
-        let sink = ParcelSink(name: name, inbox: inbox)
-        guard let lane = opened(key)?.lane else {
+    nonisolated func submit(_ batch: PushBatch, _ out: OutgoingParcel) {
+        let (ticket, sink) = (out.name.ticket, ParcelSink(out, inbox: inbox))
+        guard let lane = opened(out.exit.lane)?.lane else {
             // The lane was closed meanwhile, and nothing was sent.
             let answers = batch.requests.map { Answer(tag: $0.tag, weight: $0.weight, kind: .unsent(.withdrawn)) }
-            sink.deliver(AnswerBatch(ticket: name.ticket, answers: answers, members: batch.members, bytes: []))
+            sink.deliver(AnswerBatch(ticket: ticket, answers: answers, members: batch.members, bytes: []))
             return
         }
-        lane.submit(batch, ticket: name.ticket, sink: sink)
+        lane.submit(batch, ticket: ticket, sink: sink)
     }
 
     nonisolated func withdraw(_ name: LeaseName, on key: LaneKey) { opened(key)?.lane.withdraw(name.ticket) }
