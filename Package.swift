@@ -174,13 +174,20 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
-        // HTTP: the API. The contract is a link to docs/, so that the served document is the written one.
+        // HTTP: requests read into values; the API. The contract is a link to docs/, so that the served document is the
+        // written one.
+        target(
+            "Requests", .http,
+            [
+                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
+                "ProviderInterface", "Providers",
+            ]),
         target(
             "API", .http,
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
                 "WakeUpRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "Credentials", "Registry",
-                "Delivery", "WakeUp",
+                "Delivery", "WakeUp", "Requests",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -194,7 +201,7 @@ let package = Package(
             "CommandLine", .application,
             [
                 "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "QueueRules", "Content",
-                "ProviderInterface", "Providers", "Delivery", "API",
+                "ProviderInterface", "Providers", "Delivery", "Requests",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
@@ -206,7 +213,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "API", "CommandLine",
+                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "Requests", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
@@ -255,7 +262,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
                 "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "WakeUpStore",
-                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "API", "TestSupport",
+                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "Requests", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),

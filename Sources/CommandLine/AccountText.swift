@@ -1,6 +1,6 @@
-import API
 import Foundation
 import JSON
+import Requests
 
 package struct AccountText {
     private let message: JSONValue

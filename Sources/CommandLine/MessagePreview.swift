@@ -1,4 +1,3 @@
-import API
 import Basis
 import Content
 import Delivery
@@ -8,6 +7,7 @@ import Model
 import ProviderInterface
 import Providers
 import Reactor
+import Requests
 
 /// A preview of what phones would get of a message. The gateway's own code builds it, without a gateway.
 struct MessagePreview {

@@ -1,5 +1,5 @@
-import API
 import JSON
+import Requests
 
 /// The command's text for a refusal. Where the API's sentence suggests another request, the command suggests another
 /// command. The problem's code and members decide this, never the sentence's text.

@@ -1,8 +1,8 @@
-import API
 import ArgumentParser
 import Foundation
 import JSON
 import Reactor
+import Requests
 
 /// `carillon send`: a message that can be previewed, counted and tested before it is sent, and followed to its end.
 package struct SendCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
-import API
 import ArgumentParser
 import CommandLine
+import Requests
 
 /// `carillon errors`: writes docs/errors.md, for developers. A gateway serves the page at `/errors`.
 struct ErrorsCommand: ParsableCommand {

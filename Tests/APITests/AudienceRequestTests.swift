@@ -1,5 +1,5 @@
-import API
 import Model
+import Requests
 import Testing
 
 @Suite("Reading an audience")

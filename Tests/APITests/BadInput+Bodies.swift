@@ -1,4 +1,4 @@
-import API
+import Requests
 
 // Bodies that are not JSON, and JSON that is not the expected request.
 extension BadInput {

@@ -1,4 +1,4 @@
-import API
+import Requests
 
 // Invalid messages, credentials and keys.
 extension BadInput {

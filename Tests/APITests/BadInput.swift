@@ -1,4 +1,4 @@
-import API
+import Requests
 import Testing
 
 /// One request that must be refused, as bytes, and the refusal that is expected.

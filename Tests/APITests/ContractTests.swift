@@ -1,6 +1,7 @@
 import API
 import Content
 import Model
+import Requests
 import Testing
 
 @Suite("The OpenAPI contract")

@@ -1,4 +1,5 @@
 import API
+import Requests
 
 /// JSON values that take much work for their length, each in its own way.
 enum CostliestValue: CaseIterable {

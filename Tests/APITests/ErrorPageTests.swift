@@ -1,5 +1,5 @@
-import API
 import Foundation
+import Requests
 import Testing
 
 @Suite("docs/errors.md")

@@ -9,6 +9,7 @@ import Model
 import Postgres
 import Reactor
 import Registry
+import Requests
 import Signing
 import Store
 import Synchronization

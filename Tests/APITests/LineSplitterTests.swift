@@ -1,5 +1,6 @@
 import API
 import JSON
+import Requests
 import Store
 import Testing
 

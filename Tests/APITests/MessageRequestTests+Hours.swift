@@ -1,6 +1,6 @@
-import API
 import Basis
 import Model
+import Requests
 import Testing
 
 // The options of a message that concern the time of day.

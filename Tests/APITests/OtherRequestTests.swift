@@ -1,5 +1,6 @@
 import API
 import Credentials
+import Requests
 import Testing
 
 @Suite("A request about an app or a badge")

@@ -1,4 +1,4 @@
-import API
+import Requests
 import Testing
 
 @Suite("The target of a request")

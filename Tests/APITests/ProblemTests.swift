@@ -6,6 +6,7 @@ import JSON
 import Model
 import Postgres
 import ProviderInterface
+import Requests
 import Store
 import Testing
 

@@ -1,4 +1,5 @@
 import API
+import Requests
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import API
 import Basis
+import Requests
 import Testing
 
 /// One invalid input, and the problem that it must cause.

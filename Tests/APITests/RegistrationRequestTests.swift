@@ -1,6 +1,6 @@
-import API
 import JSON
 import Model
+import Requests
 import Testing
 
 @Suite("A request to register a device")

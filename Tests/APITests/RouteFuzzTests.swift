@@ -1,6 +1,7 @@
 import API
 import Basis
 import Reactor
+import Requests
 import TestSupport
 import Testing
 

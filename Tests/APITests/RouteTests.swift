@@ -1,6 +1,7 @@
 import API
 import HTTPTypes
 import Logging
+import Requests
 import Testing
 
 @Suite("The endpoint table")

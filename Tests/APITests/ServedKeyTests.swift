@@ -1,6 +1,7 @@
 import API
 import JSON
 import Model
+import Requests
 import Testing
 
 @Suite("An API key of a running gateway")

@@ -1,5 +1,6 @@
 import API
 import Postgres
+import Requests
 import TestSupport
 import Testing
 

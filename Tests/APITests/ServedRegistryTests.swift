@@ -1,6 +1,7 @@
 import API
 import JSON
 import Postgres
+import Requests
 import TestSupport
 import Testing
 

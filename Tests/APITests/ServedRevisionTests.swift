@@ -1,9 +1,9 @@
-import API
 import Basis
 import Calendar
 import JSON
 import Model
 import Reactor
+import Requests
 import Store
 import Testing
 

@@ -1,6 +1,6 @@
-import API
 import Credentials
 import JSON
+import Requests
 import Signing
 import Testing
 

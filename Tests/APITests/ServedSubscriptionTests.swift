@@ -1,6 +1,6 @@
-import API
 import JSON
 import Model
+import Requests
 import Testing
 
 @Suite("The subscriptions of an app")

@@ -1,6 +1,6 @@
-import API
 import Encodings
 import JSON
+import Requests
 import Signing
 import Testing
 import WakeUpRules

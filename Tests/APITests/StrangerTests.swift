@@ -2,6 +2,7 @@ import API
 import Encodings
 import JSON
 import Postgres
+import Requests
 import Signing
 import TestSupport
 import Testing

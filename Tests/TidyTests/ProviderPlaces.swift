@@ -16,16 +16,16 @@ enum ProviderPlaces {
 
     /// Explanations and examples for people, which may name a provider as an example.
     private static let texts = [
-        "Sources/API/Devices/ImportForm.swift", "Sources/API/Messages/AudienceRequest.swift",
-        "Sources/API/Messages/MessageRequest.swift", "Sources/API/Problems/ErrorPage.swift",
-        "Sources/API/Problems/ProblemCode+Credentials.swift", "Sources/API/Problems/ProblemCode+Messages.swift",
-        "Sources/API/Problems/ProblemCode+Values.swift", "Sources/CommandLine/DevicesCommand.swift",
-        "Sources/CommandLine/MessageOptions.swift",
+        "Sources/Requests/Devices/ImportForm.swift", "Sources/Requests/Messages/AudienceRequest.swift",
+        "Sources/Requests/Messages/MessageRequest.swift", "Sources/Requests/Problems/ErrorPage.swift",
+        "Sources/Requests/Problems/ProblemCode+Credentials.swift",
+        "Sources/Requests/Problems/ProblemCode+Messages.swift", "Sources/Requests/Problems/ProblemCode+Values.swift",
+        "Sources/CommandLine/DevicesCommand.swift", "Sources/CommandLine/MessageOptions.swift",
     ]
 
     /// Members of the API and of stored settings, and APNs' header for a push's id.
     private static let namesOnTheWire = [
-        "Sources/API/Apps/WakeUpRequest.swift", "Sources/API/Messages/HistoryAnswer.swift",
+        "Sources/Requests/Apps/WakeUpRequest.swift", "Sources/API/Messages/HistoryAnswer.swift",
         "Sources/CommandLine/WakeUpText.swift", "Sources/Encodings/PushIdentity.swift",
         "Sources/HTTP2/ClientNotes.swift", "Sources/HTTP2/HTTP2ClientEvent.swift", "Sources/HTTP2/ServerNotes.swift",
         "Sources/Store/Registry/WakeUpSettings+JSON.swift",

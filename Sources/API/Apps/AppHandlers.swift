@@ -1,6 +1,7 @@
 import HTTPTypes
 import JSON
 import Model
+import Requests
 import Store
 
 struct AppHandlers: Sendable {
@@ -67,9 +68,4 @@ extension AppHandlers {
         log.note(.deleted, app: app.slug, by: call.caller)
         return Answer(.accepted, AppAnswer.deleting(app))
     }
-}
-
-extension Problem {
-    static let invalidCursor = Problem(
-        .invalidCursor, "This cursor is not valid. Use \"next\" of the previous page unchanged, or no cursor.")
 }

@@ -1,8 +1,9 @@
 import JSON
 import Model
+import Requests
 import Store
 
-// The limits that an app sets for its users, and the options of a message that ignore them.
+// The limits that an app sets for its users.
 extension EnvelopeReader {
     /// Reads changes of limits: absence keeps a limit, null removes it.
     mutating func limits() throws(Problem) -> AppLimitChange {
@@ -39,12 +40,5 @@ extension EnvelopeReader {
                 at: pointer / name)
         }
         return minute
-    }
-
-    mutating func ignoredLimits() throws(Problem) -> AppLimits {
-        var ignored: AppLimits = []
-        if try bool("ignore_quiet_hours") == true { ignored.insert(.quietHours) }
-        if try bool("ignore_daily_cap") == true { ignored.insert(.dailyCap) }
-        return ignored
     }
 }

@@ -1,6 +1,7 @@
 import Credentials
 import HTTPTypes
 import Model
+import Requests
 import Store
 import Synchronization
 

@@ -5,6 +5,7 @@ import JSON
 import Model
 import ProviderInterface
 import Providers
+import Requests
 
 /// Reads the bodies of requests about credentials.
 package enum CredentialRequest {

@@ -1,6 +1,7 @@
 import HTTPTypes
 import JSON
 import Model
+import Requests
 import Store
 
 extension DeviceHandlers {

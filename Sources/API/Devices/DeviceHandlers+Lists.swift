@@ -4,6 +4,7 @@ import Expressions
 import HTTPTypes
 import JSON
 import Model
+import Requests
 import Signing
 import Store
 

@@ -2,6 +2,7 @@ import Basis
 import HTTPTypes
 import Model
 import Registry
+import Requests
 import Store
 
 struct DeviceHandlers: Sendable {

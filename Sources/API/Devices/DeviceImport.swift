@@ -3,6 +3,7 @@ import Hummingbird
 import Model
 import NIOCore
 import Registry
+import Requests
 import Store
 
 /// Imports many registrations with one request: NDJSON in, and NDJSON out while the body is read.

@@ -1,5 +1,6 @@
 import JSON
 import Model
+import Requests
 
 /// The answer to an import: one line for each refused line, one for each committed batch, one at the end.
 ///

@@ -1,6 +1,7 @@
 import Basis
 import HTTPTypes
 import Registry
+import Requests
 
 struct ImportHandlers: Sendable {
     let apps: AppHandlers

@@ -1,4 +1,5 @@
 import Model
+import Requests
 
 /// The lines of an import that wait for the registry. One task puts lines, and one takes them.
 ///

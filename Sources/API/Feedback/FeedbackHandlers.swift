@@ -1,4 +1,5 @@
 import HTTPTypes
+import Requests
 import Store
 
 struct FeedbackHandlers: Sendable {

@@ -1,6 +1,7 @@
 import Hummingbird
 import NIOCore
 import NIOHTTP1
+import Requests
 
 enum BodyReader {
     /// The declared length, which the HTTP parser enforces; nil if the body comes in chunks.

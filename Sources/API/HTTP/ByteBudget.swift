@@ -1,3 +1,4 @@
+import Requests
 import Synchronization
 
 /// Limits the bytes that are held at once over all requests, and divides them fairly between apps. One budget is for

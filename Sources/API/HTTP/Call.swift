@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Requests
 import Signing
 import Store
 

@@ -1,4 +1,5 @@
 import Model
+import Requests
 
 /// The client of a request, and what its key permits.
 package struct Caller: Equatable, Sendable {
@@ -27,9 +28,7 @@ package struct Caller: Equatable, Sendable {
     /// The name that the messages of the client show; nil for a client without a key.
     var author: String? { name.isEmpty ? nil : name }
 
-    /// The name of the operator's key, which no other key may have.
-    static let adminName = "admin key"
-    static let admin = Caller(scopes: [.admin], name: adminName)
+    static let admin = Caller(scopes: [.admin], name: KeyRequest.nameOfOperatorsKey)
     static let nobody = Caller(scopes: [])
     static func user(token: String) -> Caller { Caller(scopes: [], userToken: token) }
 

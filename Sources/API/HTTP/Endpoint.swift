@@ -1,5 +1,6 @@
 import HTTPTypes
 import Model
+import Requests
 
 /// One operation of the API. Everything known about it is declared once, in the file of its resource.
 ///

@@ -1,5 +1,6 @@
 import HTTPTypes
 import JSON
+import Requests
 
 package struct EndpointMatch: Sendable {
     package let endpoint: Endpoint

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import Postgres
+import Requests
 
 /// Leads a request to its answer: endpoint, key, body, handler. Every refusal is a problem+json.
 package struct GatewayResponder: HTTPResponder {

@@ -1,3 +1,5 @@
+import Requests
+
 extension Endpoint {
     static let operation: [Endpoint] = [
         Endpoint("describeGateway", .get, "/", .open) { _, _ in

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Requests
 
 /// A request that has no answer yet, and what the gateway has found out about it.
 final class PendingRequest {

@@ -6,6 +6,7 @@ import Model
 import NIOCore
 import NIOHTTP1
 import Postgres
+import Requests
 import Store
 import Synchronization
 

@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOHTTP1
+import Requests
 
 /// Writes problems in place of the HTTP library's own refusals, and ends requests that stall.
 ///

@@ -1,4 +1,5 @@
 import NIOCore
+import Requests
 import Synchronization
 
 /// Admits requests of callers without a valid API key: strangers. However many they are, callers with a key don't wait

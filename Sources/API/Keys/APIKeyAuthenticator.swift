@@ -1,5 +1,6 @@
 import Basis
 import Model
+import Requests
 import Signing
 import Store
 import Synchronization

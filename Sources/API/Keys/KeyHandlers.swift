@@ -2,6 +2,7 @@ import Basis
 import HTTPTypes
 import JSON
 import Model
+import Requests
 import Signing
 import Store
 

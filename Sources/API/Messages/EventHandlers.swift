@@ -1,4 +1,5 @@
 import HTTPTypes
+import Requests
 
 /// The events of one message: an answer that ends when the message does.
 struct EventHandlers: Sendable {

@@ -1,5 +1,6 @@
 import Basis
 import Model
+import Requests
 import ServiceLifecycle
 
 /// The server-sent events of one message for one client (WHATWG HTML, section 9.2).

@@ -1,6 +1,7 @@
 import Basis
 import Delivery
 import Model
+import Requests
 import Store
 
 /// Pause, resume, cancel and changes. Each may be repeated: a message that is already as requested stays so.

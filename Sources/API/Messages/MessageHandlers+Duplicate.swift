@@ -1,6 +1,7 @@
 import Basis
 import Delivery
 import Model
+import Requests
 import Store
 
 extension MessageHandlers {

@@ -1,4 +1,5 @@
 import Model
+import Requests
 import Store
 
 extension MessageHandlers {

@@ -6,6 +6,7 @@ import JSON
 import Model
 import ProviderInterface
 import Providers
+import Requests
 import Store
 
 struct MessageHandlers: Sendable {

@@ -3,6 +3,7 @@ import Expressions
 import HTTPTypes
 import JSON
 import Model
+import Requests
 import WakeUp
 import WakeUpStore
 

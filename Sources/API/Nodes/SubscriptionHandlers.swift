@@ -1,5 +1,6 @@
 import JSON
 import Model
+import Requests
 import WakeUp
 import WakeUpRules
 import WakeUpStore

@@ -4,6 +4,7 @@ import HTTPTypes
 import JSON
 import Model
 import Providers
+import Requests
 import Signing
 import Store
 import WakeUp

@@ -1,4 +1,5 @@
 import NIOHTTP1
+import Requests
 
 extension Problem {
     /// The problem of a request that the HTTP library could not read, or that came too slowly.

@@ -1,7 +1,7 @@
-import API
 import Content
 import JSON
 import Model
+import Requests
 
 /// A message as a test sends it: for each receiver's own language, or in one language for all of them.
 package struct TestMessage {

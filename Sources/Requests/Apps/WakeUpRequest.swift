@@ -3,7 +3,7 @@ import Model
 
 // An app's wake-up settings in the body of `PATCH /v1/apps/{app}`.
 extension EnvelopeReader {
-    mutating func wakeUp() throws(Problem) -> WakeUpChange {
+    package mutating func wakeUp() throws(Problem) -> WakeUpChange {
         var change = WakeUpChange()
         guard var reader = try object("wakeup") else { return change }
         change.isEnabled = try reader.bool("enabled")

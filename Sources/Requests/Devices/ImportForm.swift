@@ -1,11 +1,11 @@
 /// The form of an import: NDJSON. Files that others export have other forms, which a refusal should name.
-enum ImportForm {
-    static let advice =
+package enum ImportForm {
+    package static let advice =
         "An import is NDJSON: one whole JSON object on each line, in UTF-8 and not compressed, such as "
         + #"{"installation": "phone-1", "provider": "fcm", "token": "..."}."#
 
     /// Returns the problem of a refused line. If the line is no whole object, the problem says what it seems to be.
-    static func explain(_ problem: Problem, of line: [UInt8], number: Int) -> Problem {
+    package static func explain(_ problem: Problem, of line: [UInt8], number: Int) -> Problem {
         let first = line.first { !isBlank($0) }
         let last = line.last { !isBlank($0) }
         // The reader's own sentence about a whole object is more exact.

@@ -20,7 +20,7 @@ package enum RegistrationLimits {
     package static let attributesPatchBytesMax = 2 * attributesBytesMax
     static let attributesDepthMax = 8
     package static let tokenBytesMax = 4_096
-    static let topicBytesMax = 255
+    package static let topicBytesMax = 255
     /// The largest exponent of numbers in attributes: a double, and PostgreSQL's numeric, can hold it.
     static let exponentMax = 308
     /// The most that a backend's clock may run ahead. A time far ahead would make every later registration stale.
@@ -201,10 +201,10 @@ package enum RegistrationRequest {
 
 extension RegistrationRequest {
     /// Whether the text is printable ASCII without blanks, as names given by machines are.
-    static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy(\.isVisible) }
+    package static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy(\.isVisible) }
 
     /// Whether the text has no control characters, as names given by people.
-    static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+    package static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
 
     /// Whether the text means a step in a path, however it is encoded (`RequestTarget` refuses both).
     fileprivate static func isDots(_ text: String) -> Bool { text == "." || text == ".." }
@@ -241,7 +241,7 @@ extension Problem {
                 + "en-GB or zh-Hant-TW.", at: pointer)
     }
 
-    static func controlCharacters(at pointer: JSONPointer) -> Problem {
+    package static func controlCharacters(at pointer: JSONPointer) -> Problem {
         Problem(
             .invalidValue, "This text has characters that are not allowed (control characters, or spaces in a name).",
             at: pointer)
@@ -249,13 +249,15 @@ extension Problem {
 }
 
 /// Distinct texts in their order, compared by bytes: Swift's equality would merge names that only look alike.
-struct DistinctTexts {
+package struct DistinctTexts {
     private static let fewMax = 16
-    private(set) var texts: [String] = []
+    package private(set) var texts: [String] = []
     /// The bytes of the texts once there are many; few texts are compared one by one.
     private var seen: Set<[UInt8]> = []
 
-    mutating func add(_ text: String) {
+    package init() {}
+
+    package mutating func add(_ text: String) {
         if texts.count < Self.fewMax {
             if !texts.contains(where: { $0.hasSameBytes(as: text) }) { texts.append(text) }
             return

@@ -21,16 +21,17 @@ package enum BadgeRequest {
 }
 
 /// The body of `POST .../badges`.
-struct TokenBadgeRequest: Sendable {
-    enum Change: Sendable {
+package struct TokenBadgeRequest: Sendable {
+    package enum Change: Sendable {
         case set(Int32)
         case consume(Int32)
     }
 
-    let readings: [(Provider, DeviceToken)]
-    let change: Change
+    /// The tokens that the text may be, each with its provider.
+    package let readings: [(Provider, DeviceToken)]
+    package let change: Change
 
-    static func read(_ body: [UInt8]) throws(Problem) -> TokenBadgeRequest {
+    package static func read(_ body: [UInt8]) throws(Problem) -> TokenBadgeRequest {
         var reader = try EnvelopeReader(body: body)
         let provider = try reader.offeredProvider()
         let token = try reader.required("token", "the device token, as its provider writes it")

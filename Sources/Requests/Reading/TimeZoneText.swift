@@ -3,7 +3,7 @@ import Model
 
 // Time zones in requests (`TimeZoneName`).
 extension EnvelopeReader {
-    mutating func timeZone(_ name: String) throws(Problem) -> String? {
+    package mutating func timeZone(_ name: String) throws(Problem) -> String? {
         guard let text = try string(name, bytesMax: TimeZoneName.bytesMax) else { return nil }
         return try Self.timeZone(text, at: pointer / name)
     }
@@ -27,7 +27,7 @@ extension Problem {
             at: pointer)
     }
 
-    static func unknownTimeZone(at pointer: JSONPointer) -> Problem {
+    package static func unknownTimeZone(at pointer: JSONPointer) -> Problem {
         Problem(
             .invalidValue,
             "The gateway's database does not know this time zone. Use an IANA name such as Europe/Paris, or an "

@@ -38,7 +38,7 @@ package struct Problem: Error, Equatable, Sendable {
     }
 
     /// Writes the members that a refused line of an import has too.
-    func writeMembers(to writer: inout JSONWriter) {
+    package func writeMembers(to writer: inout JSONWriter) {
         writer.member("status", code.status)
         writer.member("code", code.rawValue)
         writer.member("detail", detail)

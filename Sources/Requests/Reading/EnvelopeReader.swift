@@ -3,22 +3,22 @@ import JSON
 /// Takes an object's members one by one, each with its expected type. `end` refuses all others by name.
 ///
 /// null means the same as absence, except in `change`.
-struct EnvelopeReader {
+package struct EnvelopeReader {
     private let members: [JSONMember]
     private var isTaken: [Bool]
-    let pointer: JSONPointer
+    package let pointer: JSONPointer
 
     /// The longest member name that an error echoes. For a longer one the error points to its object.
     private static let echoedNameBytesMax = 64
 
     /// - Parameter example: shown to a client that sends something other than an object.
-    init(_ value: JSONValue, at pointer: JSONPointer = .root, like example: String? = nil) throws(Problem) {
+    package init(_ value: JSONValue, at pointer: JSONPointer = .root, like example: String? = nil) throws(Problem) {
         members = try value.members(at: pointer, like: example).members
         isTaken = Array(repeating: false, count: members.count)
         self.pointer = pointer
     }
 
-    init(body: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
+    package init(body: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
         guard !body.isEmpty else { throw Problem(.malformedJSON, "The body is empty; a JSON object is expected.") }
         let value: JSONValue
         do throws(JSONError) { value = try JSONReader.read(body, limits: limits) } catch { throw Problem(error) }
@@ -26,21 +26,21 @@ struct EnvelopeReader {
     }
 
     /// Takes a member whose value may be null.
-    mutating func takeAny(_ name: String) -> JSONValue? {
+    package mutating func takeAny(_ name: String) -> JSONValue? {
         guard let place = members.firstIndex(where: { $0.name.hasSameBytes(as: name) }) else { return nil }
         isTaken[place] = true
         return members[place].value
     }
 
     /// Returns a member's value without taking it.
-    func peek(_ name: String) -> JSONValue? { members.first { $0.name.hasSameBytes(as: name) }?.value }
+    package func peek(_ name: String) -> JSONValue? { members.first { $0.name.hasSameBytes(as: name) }?.value }
 
-    mutating func take(_ name: String) -> JSONValue? {
+    package mutating func take(_ name: String) -> JSONValue? {
         guard let value = takeAny(name), !value.isNull else { return nil }
         return value
     }
 
-    mutating func required(_ name: String, _ meaning: @autoclosure () -> String) throws(Problem) -> JSONValue {
+    package mutating func required(_ name: String, _ meaning: @autoclosure () -> String) throws(Problem) -> JSONValue {
         guard let value = take(name) else {
             throw Problem(.missingMember, "\(name) is missing: \(meaning()).", at: pointer / name)
         }
@@ -48,7 +48,7 @@ struct EnvelopeReader {
     }
 
     /// Throws if a member was not taken: such a member is unknown.
-    func end() throws(Problem) {
+    package func end() throws(Problem) {
         guard let place = isTaken.firstIndex(of: false) else { return }
         let name = members[place].name
         guard name.utf8.count <= Self.echoedNameBytesMax else {
@@ -61,37 +61,39 @@ struct EnvelopeReader {
 }
 
 extension EnvelopeReader {
-    mutating func string(_ name: String, bytesMax: Int) throws(Problem) -> String? {
+    package mutating func string(_ name: String, bytesMax: Int) throws(Problem) -> String? {
         try take(name)?.text(bytesMax: bytesMax, at: pointer / name)
     }
 
-    mutating func requiredString(_ name: String, bytesMax: Int, _ meaning: String) throws(Problem) -> String {
+    package mutating func requiredString(_ name: String, bytesMax: Int, _ meaning: String) throws(Problem) -> String {
         try required(name, meaning).text(bytesMax: bytesMax, at: pointer / name)
     }
 
     /// Takes a string of any length, which may be empty.
-    mutating func anyString(_ name: String) throws(Problem) -> String? { try take(name)?.anyString(at: pointer / name) }
+    package mutating func anyString(_ name: String) throws(Problem) -> String? {
+        try take(name)?.anyString(at: pointer / name)
+    }
 
-    mutating func bool(_ name: String) throws(Problem) -> Bool? {
+    package mutating func bool(_ name: String) throws(Problem) -> Bool? {
         guard let value = take(name) else { return nil }
         guard let claim = value.bool else { throw .wrongType(value, "true or false", at: pointer / name) }
         return claim
     }
 
-    mutating func integer(_ name: String, _ range: ClosedRange<Int32>) throws(Problem) -> Int32? {
+    package mutating func integer(_ name: String, _ range: ClosedRange<Int32>) throws(Problem) -> Int32? {
         try take(name)?.whole(range, at: pointer / name)
     }
 
-    mutating func array(_ name: String, countMax: Int) throws(Problem) -> [JSONValue]? {
+    package mutating func array(_ name: String, countMax: Int) throws(Problem) -> [JSONValue]? {
         try take(name)?.elements(countMax: countMax, at: pointer / name)
     }
 
-    mutating func object(_ name: String) throws(Problem) -> EnvelopeReader? {
+    package mutating func object(_ name: String) throws(Problem) -> EnvelopeReader? {
         guard let value = take(name) else { return nil }
         return try EnvelopeReader(value, at: pointer / name)
     }
 
-    mutating func choice<Value>(
+    package mutating func choice<Value>(
         _ name: String, _ names: @autoclosure () -> [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {
         guard let choice = try anyString(name) else { return nil }
@@ -103,19 +105,19 @@ extension EnvelopeReader {
     }
 
     /// Refuses a member that is part of the contract but not offered by this version.
-    mutating func notYet(_ name: String) throws(Problem) {
+    package mutating func notYet(_ name: String) throws(Problem) {
         guard take(name) != nil else { return }
         throw Problem(.notSupported, "\(name) is not offered by this version. Leave it out.", at: pointer / name)
     }
 }
 
 extension JSONValue {
-    func anyString(at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
+    package func anyString(at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
         guard let string else { throw .wrongType(self, "a string", at: pointer()) }
         return string
     }
 
-    func members(
+    package func members(
         at pointer: @autoclosure () -> JSONPointer, like example: String? = nil
     ) throws(Problem) -> JSONObject {
         guard let object else {
@@ -124,7 +126,7 @@ extension JSONValue {
         return object
     }
 
-    func text(bytesMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
+    package func text(bytesMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
         let text = try anyString(at: pointer())
         guard !text.isEmpty else { throw Problem(.invalidValue, "This string must not be empty.", at: pointer()) }
         guard text.utf8.count <= bytesMax else {
@@ -133,7 +135,8 @@ extension JSONValue {
         return text
     }
 
-    func whole(_ range: ClosedRange<Int32>, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> Int32 {
+    package func whole(_ range: ClosedRange<Int32>, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> Int32
+    {
         guard number != nil else { throw .wrongType(self, "a whole number", at: pointer()) }
         guard let number = integer.flatMap(Int32.init(exactly:)), range.contains(number) else {
             throw Problem(
@@ -143,7 +146,7 @@ extension JSONValue {
         return number
     }
 
-    func elements(countMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> [JSONValue] {
+    package func elements(countMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> [JSONValue] {
         guard let elements = array else { throw .wrongType(self, "an array", at: pointer()) }
         guard elements.count <= countMax else {
             throw Problem(

@@ -92,7 +92,8 @@ package struct QueryReader: Sendable {
 
     private init() { parameters = [] }
 
-    static let empty = QueryReader()
+    /// A query without parameters.
+    package static let empty = QueryReader()
 
     /// The parameter's value; nil if absent or empty.
     package subscript(name: String) -> String? { parameters.first { $0.name == name && !$0.value.isEmpty }?.value }
@@ -120,18 +121,18 @@ extension QueryReader {
         return known
     }
 
-    func cursor<Cursor>(_ name: String = "cursor", _ reading: (String) -> Cursor?) throws(Problem) -> Cursor? {
+    package func cursor<Cursor>(_ name: String = "cursor", _ reading: (String) -> Cursor?) throws(Problem) -> Cursor? {
         guard let text = self[name] else { return nil }
         guard let cursor = reading(text) else { throw .invalidCursor }
         return cursor
     }
 
-    func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
+    package func choice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
         try choice(name, Value.allCases.map(\.name), Value.init(name:))
     }
 
     /// The same, but refuses an empty value: for an operation that would otherwise do more than was meant.
-    func givenChoice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
+    package func givenChoice<Value: NamedCase>(_ name: String) throws(Problem) -> Value? {
         let value: Value? = try choice(name)
         guard value != nil || parameter(name) == nil else {
             throw Problem(.invalidQuery, "\(name) is empty. Name one, or leave the parameter out.")
@@ -163,4 +164,9 @@ package enum IdempotencyKey {
         }
         return key
     }
+}
+
+extension Problem {
+    package static let invalidCursor = Problem(
+        .invalidCursor, "This cursor is not valid. Use \"next\" of the previous page unchanged, or no cursor.")
 }

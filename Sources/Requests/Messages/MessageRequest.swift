@@ -68,7 +68,7 @@ package struct MessageRequest: Equatable, Sendable {
     }
 
     /// Refuses a kind that the push type can't reach: the provider would refuse its tokens one by one.
-    static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
+    package static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
         let kinds = PushProviders.tokenKinds(of: type)
         guard let kind = audience.kind, let usual = kinds.first, !kinds.contains(kind) else { return }
         throw Problem(
@@ -153,9 +153,19 @@ package struct MessageRequest: Equatable, Sendable {
     }
 }
 
+extension EnvelopeReader {
+    /// Takes the options of a message that ignore an app's limits for its users.
+    fileprivate mutating func ignoredLimits() throws(Problem) -> AppLimits {
+        var ignored: AppLimits = []
+        if try bool("ignore_quiet_hours") == true { ignored.insert(.quietHours) }
+        if try bool("ignore_daily_cap") == true { ignored.insert(.dailyCap) }
+        return ignored
+    }
+}
+
 extension MessageContent {
     /// Whether two opening braces stand side by side. Outside of its texts, JSON without white space has none.
-    var hasBraces: Bool {
+    package var hasBraces: Bool {
         let texts = [notification].compactMap(\.self) + localizations.map(\.text)
         let shown =
             texts.flatMap { text in NotificationPart.allCases.map { text[$0] } }

@@ -4,19 +4,22 @@ import JSON
 import Model
 
 /// The body of `POST .../keys`.
-struct KeyRequest: Equatable, Sendable {
+package struct KeyRequest: Equatable, Sendable {
     static let nameBytesMax = 64
+    /// The name of the operator's own key, which no other key may have.
+    package static let nameOfOperatorsKey = "admin key"
 
-    let name: String
+    package let name: String
     /// The scopes in the order of the request, each once.
-    let scopes: [APIScope]
-    let expiresAt: WallInstant?
+    package let scopes: [APIScope]
+    /// nil: the key never expires.
+    package let expiresAt: WallInstant?
 
-    static func read(_ body: [UInt8], now: WallInstant) throws(Problem) -> KeyRequest {
+    package static func read(_ body: [UInt8], now: WallInstant) throws(Problem) -> KeyRequest {
         var reader = try EnvelopeReader(body: body)
         let name = try reader.requiredString("name", bytesMax: nameBytesMax, "a name that says what the key is for")
         guard RegistrationRequest.isText(name) else { throw .controlCharacters(at: .root / "name") }
-        guard name.lowercased() != Caller.adminName else {
+        guard name.lowercased() != nameOfOperatorsKey else {
             throw Problem(
                 .invalidValue, "\"\(name)\" is the name of the operator's own key. Give another one.",
                 at: .root / "name")

@@ -5,7 +5,7 @@ import JSON
 // Describes invalid filters and templates: the place, and what is expected there. Their own texts are not repeated.
 extension Problem {
     /// - Parameter pointer: the filter's place in the body; nil if it is in the query.
-    init(_ fault: FilterFault, at pointer: JSONPointer?) {
+    package init(_ fault: FilterFault, at pointer: JSONPointer?) {
         self.init(
             .invalidFilter, "At character \(fault.position) of the filter: \(fault.reason.text).", at: pointer,
             position: fault.position)

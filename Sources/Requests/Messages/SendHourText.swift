@@ -4,10 +4,10 @@ import JSON
 import Model
 
 /// Reads `send_at`: an instant, or a local time of each device.
-enum SendHourText {
+package enum SendHourText {
     private static let localExample = "2026-12-01T12:00:00"
 
-    static func instant(_ text: String, at pointer: JSONPointer) throws(Problem) -> WallInstant {
+    package static func instant(_ text: String, at pointer: JSONPointer) throws(Problem) -> WallInstant {
         if let instant = RFC3339.parse(text) { return instant }
         throw Problem(
             .invalidValue,
@@ -17,7 +17,7 @@ enum SendHourText {
                     + "\(localExample)+01:00; or set device_local_time, for each device's local time.", at: pointer)
     }
 
-    static func localHour(_ text: String, at pointer: JSONPointer) throws(Problem) -> LocalHour {
+    package static func localHour(_ text: String, at pointer: JSONPointer) throws(Problem) -> LocalHour {
         if let hour = RFC3339.parseLocal(text) { return LocalHour(inUTC: hour) }
         throw Problem(
             .invalidValue,

@@ -7,15 +7,15 @@ import Providers
 /// Device tokens and topics as the providers write them.
 ///
 /// Lengths vary: providers lengthen their tokens without notice. No error ever quotes a token.
-enum TokenText {
-    static func read(
+package enum TokenText {
+    package static func read(
         _ value: JSONValue, of provider: any PushProvider, at pointer: @autoclosure () -> JSONPointer
     ) throws(Problem) -> DeviceToken {
         guard let text = value.string else { throw .wrongType(value, "a string", at: pointer()) }
         do throws(ProviderFault) { return try provider.readToken(text) } catch { throw Problem(error, at: pointer()) }
     }
 
-    static func topic(
+    package static func topic(
         _ text: String, of provider: any PushProvider, kind: TokenKind?, at pointer: JSONPointer
     ) throws(Problem) -> String {
         do throws(ProviderFault) { return try provider.readTopic(text, kind: kind) } catch {
@@ -24,7 +24,7 @@ enum TokenText {
     }
 
     /// Returns the tokens that a text may be, in the order of the providers.
-    static func readings(
+    package static func readings(
         _ value: JSONValue, of provider: (any PushProvider)?, at pointer: JSONPointer
     ) throws(Problem) -> [(Provider, DeviceToken)] {
         if let provider { return [(provider.id, try read(value, of: provider, at: pointer))] }
