@@ -149,6 +149,7 @@ let package = Package(
         // Services: the work of the running gateway.
         target("GroupCommit", .services, ["Model"]),
         target("Workers", .services, ["Basis", "Reactor", "Store"]),
+        target("CompiledMessages", .services, ["Model", "Content", "ProviderInterface", "Providers", "QueueRules"]),
         target(
             "Credentials", .services,
             [
@@ -162,15 +163,14 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
                 "QueueRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "GroupCommit", "Workers",
-                "Credentials",
-                "Delivery",
-                .product(name: "Logging", package: "swift-log"),
+                "CompiledMessages", "Credentials", "Delivery", .product(name: "Logging", package: "swift-log"),
             ]),
         target(
             "Delivery", .services,
             [
                 "Basis", "Reactor", "TLS", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Content",
-                "ProviderInterface", "Providers", "Lanes", "Store", "GroupCommit", "Workers", "Credentials",
+                "ProviderInterface", "Providers", "Lanes", "Store", "GroupCommit", "Workers", "CompiledMessages",
+                "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -201,7 +201,7 @@ let package = Package(
             "CommandLine", .application,
             [
                 "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "QueueRules", "Content",
-                "ProviderInterface", "Providers", "Delivery", "Requests",
+                "ProviderInterface", "Providers", "CompiledMessages", "Requests",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
@@ -213,7 +213,8 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "Requests", "API", "CommandLine",
+                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "Requests", "API",
+                "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
@@ -291,7 +292,8 @@ let package = Package(
             [
                 "CAllocationCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "JSON", "Encodings",
                 "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
-                "Workers", "Credentials", "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "Workers", "CompiledMessages", "Credentials", "Delivery", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
         testTarget("ExpressionsTests", ["Basis", "Model", "JSON", "Calendar", "Expressions", "TestSupport"]),

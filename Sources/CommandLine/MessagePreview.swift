@@ -1,6 +1,6 @@
 import Basis
+import CompiledMessages
 import Content
-import Delivery
 import Encodings
 import JSON
 import Model

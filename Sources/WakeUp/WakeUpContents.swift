@@ -1,3 +1,4 @@
+import CompiledMessages
 import Content
 import Delivery
 import Encodings

@@ -1,4 +1,5 @@
 import Basis
+import CompiledMessages
 import Delivery
 import Model
 import Testing

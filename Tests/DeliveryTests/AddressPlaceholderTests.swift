@@ -1,5 +1,5 @@
+import CompiledMessages
 import Content
-import Delivery
 import JSON
 import Model
 import ProviderInterface

@@ -1,6 +1,6 @@
 import APNs
+import CompiledMessages
 import Content
-import Delivery
 import JSON
 import Model
 import ProviderInterface

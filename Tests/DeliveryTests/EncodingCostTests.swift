@@ -1,5 +1,6 @@
 import Basis
 import CAllocationCounter
+import CompiledMessages
 import Delivery
 import JSON
 import Model

@@ -1,5 +1,6 @@
 import APNs
 import Basis
+import CompiledMessages
 import Content
 import Delivery
 import FCM

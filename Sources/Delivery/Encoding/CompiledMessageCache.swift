@@ -1,3 +1,4 @@
+import CompiledMessages
 import Content
 import Model
 import QueueRules

@@ -1,3 +1,4 @@
+import CompiledMessages
 import Model
 import Synchronization
 

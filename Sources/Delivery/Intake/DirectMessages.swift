@@ -1,3 +1,4 @@
+import CompiledMessages
 import Content
 import GroupCommit
 import Model

@@ -1,4 +1,5 @@
 import Basis
+import CompiledMessages
 import Content
 import Encodings
 import Model

@@ -1,3 +1,5 @@
+import JSON
+
 /// The body of `POST /v1/apps`.
 package struct AppRequest: Equatable, Sendable {
     static let slugBytesMax = 63

@@ -35,14 +35,14 @@ package struct CompiledMessage: Sendable {
     private let lateForms = LateForms()
     /// The providers for which an earlier record of the same list stands in.
     private let checkedBefore: [Provider]
-    let id: MessageID
+    package let id: MessageID
     /// The content with marks in the place of placeholders.
     private let content: MessageContent
     /// The fault of a template, for which no provider has a form; nil: it has none.
     private let templateFault: ContentFault?
     /// The message has an object for a provider of its own.
     private let hasOverrides: Bool
-    let pushType: PushType
+    package let pushType: PushType
     /// Maps a device's locale to a variant of the text.
     package let locales: LocaleTable
     package let placeholders: MessagePlaceholders
@@ -173,7 +173,7 @@ package struct CompiledMessage: Sendable {
 
     /// The notification's texts that may leave nothing to show on a provider's devices; a device sees nothing if one of
     /// these is blank. Empty: every device sees something, or there are no texts.
-    func texts(by provider: Provider) -> [NotificationTexts] {
+    package func texts(by provider: Provider) -> [NotificationTexts] {
         [texts].compactMap(\.self) + textsShown.filter { $0.provider == provider }.map(\.texts)
     }
 
@@ -192,7 +192,11 @@ package struct CompiledMessage: Sendable {
         forms.compactMap { if case .push(let push) = $0.form { push } else { nil } }
     }
 
-    var tokenKind: TokenKind { pushes.first?.tokenKind ?? PushProviders.tokenKinds(of: pushType).first ?? .alert }
+    /// The kind of token that the message's pushes go to: that of the first provider with a form, or else the usual one
+    /// of its type.
+    package var tokenKind: TokenKind {
+        pushes.first?.tokenKind ?? PushProviders.tokenKinds(of: pushType).first ?? .alert
+    }
 
     /// Whether a push may be sent again after its answer was lost (P4): each provider's form says so for its own.
     /// - Parameter provider: nil: it is not known, and the strictest form counts.
