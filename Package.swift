@@ -174,8 +174,8 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
-        // HTTP: requests read into values; the API. The contract is a link to docs/, so that the served document is the
-        // written one.
+        // HTTP: requests read into values; connections and their limits; the API. The contract is a link to docs/, so
+        // that the served document is the written one.
         target(
             "Requests", .http,
             [
@@ -183,16 +183,24 @@ let package = Package(
                 "ProviderInterface", "Providers",
             ]),
         target(
+            "Listener", .http,
+            [
+                "Requests", .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
+        target(
             "API", .http,
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
                 "WakeUpRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "Credentials", "Registry",
-                "Delivery", "WakeUp", "Requests",
+                "Delivery", "WakeUp", "Requests", "Listener",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ], resources: [.embedInCode("openapi.yaml")]),
 
@@ -213,7 +221,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "Requests", "API",
+                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "Requests", "Listener", "API",
                 "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -263,7 +271,7 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
                 "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "WakeUpStore",
-                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "Requests", "API", "TestSupport",
+                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "Requests", "Listener", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),

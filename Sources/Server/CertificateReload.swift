@@ -1,7 +1,7 @@
-import API
 import Basis
 import Calendar
 import Foundation
+import Listener
 import Logging
 import Reactor
 import ServiceLifecycle

@@ -5,6 +5,7 @@ import Credentials
 import Delivery
 import Encodings
 import Foundation
+import Listener
 import Logging
 import Model
 import Postgres

@@ -1,4 +1,4 @@
-import API
+import Listener
 import TLS
 
 /// The files with which the HTTP API's port speaks TLS.

@@ -1,5 +1,6 @@
 import API
 import Content
+import Listener
 import Model
 import Requests
 import Testing

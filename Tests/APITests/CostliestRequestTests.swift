@@ -2,6 +2,7 @@ import API
 import HTTPTypes
 import Hummingbird
 import JSON
+import Listener
 import Logging
 import Model
 import NIOCore

@@ -1,4 +1,4 @@
-import API
+import Listener
 import Logging
 import NIOCore
 import NIOEmbedded

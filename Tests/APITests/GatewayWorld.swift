@@ -4,6 +4,7 @@ import Credentials
 import Delivery
 import Encodings
 import JSON
+import Listener
 import Logging
 import Model
 import Postgres

@@ -1,4 +1,5 @@
 import API
+import Listener
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1

@@ -3,6 +3,7 @@ import APNs
 import Content
 import Credentials
 import JSON
+import Listener
 import Model
 import Postgres
 import ProviderInterface

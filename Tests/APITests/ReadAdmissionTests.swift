@@ -1,4 +1,5 @@
 import API
+import Listener
 import Model
 import Synchronization
 import Testing

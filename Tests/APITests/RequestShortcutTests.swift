@@ -1,6 +1,7 @@
 import API
 import Basis
 import Calendar
+import Listener
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1

@@ -1,6 +1,6 @@
-import API
 import Basis
 import Calendar
+import Listener
 import Model
 import Reactor
 import Testing

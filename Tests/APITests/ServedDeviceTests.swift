@@ -1,6 +1,6 @@
-import API
 import Basis
 import JSON
+import Listener
 import Model
 import Postgres
 import QueueRules

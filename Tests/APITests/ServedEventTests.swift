@@ -1,5 +1,5 @@
-import API
 import JSON
+import Listener
 import Reactor
 import TestSupport
 import Testing

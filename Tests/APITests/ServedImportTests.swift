@@ -1,5 +1,5 @@
-import API
 import JSON
+import Listener
 import Postgres
 import TestSupport
 import Testing

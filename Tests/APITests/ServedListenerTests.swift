@@ -1,4 +1,5 @@
 import API
+import Listener
 import Postgres
 import Requests
 import TestSupport

@@ -1,5 +1,5 @@
-import API
 import JSON
+import Listener
 import Requests
 import Store
 import TestSupport

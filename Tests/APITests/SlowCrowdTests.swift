@@ -1,5 +1,5 @@
-import API
 import Basis
+import Listener
 import Reactor
 import Testing
 

@@ -1,4 +1,4 @@
-import API
+import Listener
 import Testing
 
 @Suite("A request that stalls or is malformed")

@@ -1,6 +1,7 @@
 import API
 import Encodings
 import JSON
+import Listener
 import Postgres
 import Requests
 import Signing

@@ -1,4 +1,4 @@
-import API
+import Listener
 import NIOCore
 import NIOEmbedded
 import Testing

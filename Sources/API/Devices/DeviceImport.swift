@@ -1,5 +1,6 @@
 import Basis
 import Hummingbird
+import Listener
 import Model
 import NIOCore
 import Registry

@@ -1,5 +1,6 @@
 import Basis
 import HTTPTypes
+import Listener
 import Registry
 import Requests
 

@@ -86,12 +86,10 @@ struct Answer: Replying {
         if problem.code == .unauthorized { headers.append((.wwwAuthenticate, #"Bearer realm="carillon""#)) }
         self.init(
             HTTPResponse.Status(code: problem.code.status), problem.body, headers: headers,
-            contentType: Self.problemType)
+            contentType: Problem.contentType)
     }
 
     var reply: Reply { .answer(self) }
-
-    static let problemType = "application/problem+json"
 
     static let done = Answer(.noContent, [])
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Listener
 import Logging
 import NIOCore
 import Postgres

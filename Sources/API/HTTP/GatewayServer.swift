@@ -1,5 +1,6 @@
 import Hummingbird
 import HummingbirdCore
+import Listener
 import Logging
 import NIOCore
 

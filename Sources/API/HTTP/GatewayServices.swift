@@ -1,6 +1,7 @@
 import Basis
 import Credentials
 import Delivery
+import Listener
 import Model
 import Postgres
 import Registry

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Listener
 import NIOCore
 import Requests
 
@@ -14,9 +15,6 @@ final class PendingRequest {
     var isBodyRead = false
     /// Whether the body was asked for: a client that sent `Expect: 100-continue` waits for that.
     private(set) var isBodyAskedFor = false
-
-    /// The only supported expectation, in lower case.
-    static let bodyAfterAsking = "100-continue"
 
     init(request: Request, channel: any Channel) { (self.request, self.channel) = (request, channel) }
 
@@ -36,7 +34,7 @@ final class PendingRequest {
     var hasExpectations: Bool { request.headers.contains(.expect) }
 
     func checkExpectations() throws(Problem) {
-        guard expectations.allSatisfy({ $0 == Self.bodyAfterAsking }) else {
+        guard expectations.allSatisfy({ $0 == RequestStallHandler.bodyAfterAsking }) else {
             throw Problem(.expectationFailed, "The header Expect may only be 100-continue. Leave it out, or send that.")
         }
     }

@@ -2,6 +2,7 @@ import Basis
 import Calendar
 import HTTPTypes
 import Hummingbird
+import Listener
 import Model
 import NIOCore
 import NIOHTTP1

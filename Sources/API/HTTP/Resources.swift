@@ -1,3 +1,4 @@
+import Listener
 import WakeUp
 
 struct Resources: Sendable {

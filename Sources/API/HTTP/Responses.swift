@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import JSON
+import Listener
 import Model
 import NIOCore
 import Postgres

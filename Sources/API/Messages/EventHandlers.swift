@@ -1,4 +1,5 @@
 import HTTPTypes
+import Listener
 import Requests
 
 /// The events of one message: an answer that ends when the message does.

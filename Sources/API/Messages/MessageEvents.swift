@@ -1,4 +1,5 @@
 import Basis
+import Listener
 import Model
 import Requests
 import ServiceLifecycle

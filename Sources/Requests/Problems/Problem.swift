@@ -29,6 +29,8 @@ package struct Problem: Error, Equatable, Sendable {
     /// The gateway itself serves this page, so that the reference works wherever the gateway runs.
     private static let typePrefix = "/errors#"
 
+    package static let contentType = "application/problem+json"
+
     package var body: [UInt8] {
         JSONWriter.body { writer in
             writer.member("type", Self.typePrefix + code.rawValue)

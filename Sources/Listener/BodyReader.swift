@@ -1,25 +1,26 @@
-import Hummingbird
+import HTTPTypes
+import HummingbirdCore
 import NIOCore
 import NIOHTTP1
 import Requests
 
-enum BodyReader {
+package enum BodyReader {
     /// The declared length, which the HTTP parser enforces; nil if the body comes in chunks.
-    static func declaredBytes(_ request: Request) -> Int? {
+    package static func declaredBytes(_ request: Request) -> Int? {
         // The parser lets only digits through: a value that is no `Int` is too large for one.
         if let length = request.headers[.contentLength] { return Int(length) ?? .max }
         return request.headers.contains(.transferEncoding) ? nil : 0
     }
 
     /// Refuses an encoded body: it can't be read, and would only be reported as malformed JSON.
-    static func checkEncoding(_ request: Request) throws(Problem) {
+    package static func checkEncoding(_ request: Request) throws(Problem) {
         guard request.headers[values: .contentEncoding].allSatisfy({ $0.lowercased() == "identity" }) else {
             throw Problem(
                 .unsupportedEncoding, "Compressed bodies are not supported: send the body without Content-Encoding.")
         }
     }
 
-    static func checkLength(_ request: Request, _ limits: GatewayLimits) throws(Problem) {
+    package static func checkLength(_ request: Request, _ limits: GatewayLimits) throws(Problem) {
         if let declared = declaredBytes(request), declared > limits.bodyBytesMax {
             throw tooLarge(bytesMax: limits.bodyBytesMax)
         }
@@ -34,7 +35,7 @@ enum BodyReader {
     /// Throws a `Problem`, or the connection's error.
     ///
     /// - Parameter hold: called with each piece's size before the piece is kept; throws if there is no room.
-    static func read(
+    package static func read(
         _ request: Request, _ limits: GatewayLimits, _ hold: (Int) throws -> Void
     ) async throws -> [UInt8] {
         let bytesMax = limits.bodyBytesMax
@@ -49,7 +50,9 @@ enum BodyReader {
     }
 
     /// Returns the next piece of a body; nil after the last. Throws a `Problem` if the body can't be read or is late.
-    static func next(_ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits) async throws -> ByteBuffer? {
+    package static func next(_ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits) async throws
+        -> ByteBuffer?
+    {
         do { return try await chunks.next() } catch let error as HTTPParserError {
             throw Problem(unreadable: error, limits)
         }

@@ -9,11 +9,11 @@ import NIOHTTP1
 /// The kernel reports the end of a connection only after all its bytes, and these arrive without being asked for. The
 /// socket's buffer bounds them (`GatewayLimits.socketBufferBytes`).
 /// The gate lives on the connection's event loop.
-final class RequestGate: ChannelDuplexHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-    typealias OutboundIn = HTTPServerResponsePart
-    typealias OutboundOut = HTTPServerResponsePart
+package final class RequestGate: ChannelDuplexHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
+    package typealias OutboundIn = HTTPServerResponsePart
+    package typealias OutboundOut = HTTPServerResponsePart
 
     /// Bytes of a chunked body that are handed on before the next handlers ask for more. A chunk can be one byte long,
     /// and each chunk becomes a part that takes a hundred times as much memory.
@@ -33,9 +33,9 @@ final class RequestGate: ChannelDuplexHandler {
     /// Whether the client sends no more than what was received.
     private var isInputClosed = false
 
-    init(_ stallHandler: RequestStallHandler) { self.stallHandler = stallHandler }
+    package init(_ stallHandler: RequestStallHandler) { self.stallHandler = stallHandler }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         if var received {
             self.received = nil
@@ -47,17 +47,17 @@ final class RequestGate: ChannelDuplexHandler {
         if !isInTick { passOn(context) }
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) {
+    package func channelReadComplete(context: ChannelHandlerContext) {
         if !isInTick { endTick(context) }
     }
 
-    func read(context: ChannelHandlerContext) {
+    package func read(context: ChannelHandlerContext) {
         isWanted = true
         if received == nil { context.read() } else if mayTick { tick(context) }
     }
 
     /// An answer ends with a flush, and may make room for the next request.
-    func flush(context: ChannelHandlerContext) {
+    package func flush(context: ChannelHandlerContext) {
         context.flush()
         guard received != nil, !isTickScheduled else { return }
         isTickScheduled = true
@@ -68,7 +68,7 @@ final class RequestGate: ChannelDuplexHandler {
         }
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if received != nil, case ChannelEvent.inputClosed = event {
             isInputClosed = true
         } else {
@@ -76,12 +76,12 @@ final class RequestGate: ChannelDuplexHandler {
         }
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         received = nil
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { received = nil }
+    package func handlerRemoved(context: ChannelHandlerContext) { received = nil }
 }
 
 extension RequestGate {

@@ -19,7 +19,12 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     /// Fired into the pipeline when a body was not complete in time (`BodyDeadlines`).
     struct BodyIsLate: Sendable {}
     /// Fired when a handler is about to read a body: the client that waits to be asked for it is asked.
-    struct BodyIsWanted: Sendable {}
+    package struct BodyIsWanted: Sendable {
+        package init() {}
+    }
+
+    /// The only supported expectation, in lower case.
+    package static let bodyAfterAsking = "100-continue"
 
     /// The error for a stall. Only parsers of responses throw it, so that the parser of requests never does.
     static let stalled = HTTPParserError.invalidStatus
@@ -213,7 +218,7 @@ extension RequestStallHandler {
     /// Whether the client waits for 100 Continue. HTTP/1.0 has no expectations: they are ignored.
     private static func waitsToBeAsked(_ head: HTTPRequestHead) -> Bool {
         head.version == .http1_1
-            && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == PendingRequest.bodyAfterAsking }
+            && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == bodyAfterAsking }
     }
 
     /// Writes 100 Continue, once, and only for the request that is answered next.
@@ -272,17 +277,17 @@ extension RequestStallHandler {
     }
 
     private func write(_ problem: Problem, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
-        let answer = Answer(problem)
+        let body = problem.body
         var headers = HTTPHeaders()
-        headers.add(name: "Content-Type", value: answer.contentType)
-        headers.add(name: "Content-Length", value: "\(answer.body.count)")
+        headers.add(name: "Content-Type", value: Problem.contentType)
+        headers.add(name: "Content-Length", value: "\(body.count)")
         headers.add(name: "Connection", value: "close")
         let status = HTTPResponseStatus(statusCode: problem.code.status)
         isLast = true
         context.write(
             wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
             promise: promise)
-        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: answer.body)))), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
     }
 
     private func end(_ context: ChannelHandlerContext) {
@@ -291,55 +296,6 @@ extension RequestStallHandler {
         // Closing at once would reset a connection whose client still sends, and the client could lose the answer.
         context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.lingerTime)) {
             context.close(promise: nil)
-        }
-    }
-}
-
-/// Inserts our handlers at positions for which the library has no option, and bounds what the socket holds.
-///
-/// The order from the socket: the place, answer stalls, TLS, the gate, the parser, request stalls, the shortcut.
-package final class ConnectionHandlerInstaller: ChannelInboundHandler, RemovableChannelHandler {
-    package typealias InboundIn = NIOAny
-
-    private let limits: GatewayLimits
-    private let log: Logger
-    private let places: ConnectionPlaces
-    private let shortcut: RequestShortcut
-
-    package init(limits: GatewayLimits, log: Logger, places: ConnectionPlaces, shortcut: RequestShortcut) {
-        (self.limits, self.log, self.places, self.shortcut) = (limits, log, places, shortcut)
-    }
-
-    package func handlerAdded(context: ChannelHandlerContext) {
-        let pipeline = context.pipeline.syncOperations
-        let placeHandler = ConnectionPlaceHandler(places, context.channel)
-        let stallHandler = RequestStallHandler(limits: limits, log: log, place: placeHandler.place)
-        do {
-            try pipeline.addHandler(placeHandler, position: .first)
-            let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(stallHandler, position: .after(parser))
-            try pipeline.addHandler(RequestShortcutHandler(shortcut), position: .after(stallHandler))
-            try pipeline.addHandler(RequestGate(stallHandler), position: .before(parser))
-            try pipeline.addHandler(
-                AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .after(placeHandler))
-            try boundBuffers(of: context.channel)
-        } catch {
-            // The connection is already gone.
-            context.close(promise: nil)
-        }
-    }
-
-    private func boundBuffers(of channel: any Channel) throws {
-        guard let options = channel.syncOptions else { return }
-        try options.setOption(.maxMessagesPerRead, value: 1)
-        try options.setOption(
-            .recvAllocator,
-            value: AdaptiveRecvByteBufferAllocator(
-                minimum: limits.firstReadBytes, initial: limits.firstReadBytes, maximum: limits.readBytesMax))
-        try options.setOption(
-            .writeBufferWaterMark, value: .init(low: limits.unsentBytesMax / 2, high: limits.unsentBytesMax))
-        for buffer in [NIOBSDSocket.Option.so_rcvbuf, .so_sndbuf] {
-            try options.setOption(.socketOption(buffer), value: .init(limits.socketBufferBytes))
         }
     }
 }

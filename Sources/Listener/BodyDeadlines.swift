@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// Every body gets the same time, so that one timer serves all. One timer per body, set and cancelled on the
 /// connection's loop from another thread, was a tenth of what a registration costs.
-final class BodyDeadlines: Sendable {
-    struct Ticket: Sendable {
+package final class BodyDeadlines: Sendable {
+    package struct Ticket: Sendable {
         fileprivate let number: UInt64
     }
 
@@ -32,10 +32,10 @@ final class BodyDeadlines: Sendable {
     private let time: TimeAmount
     private let state = Mutex(State())
 
-    init(after time: Duration) { self.time = TimeAmount(time) }
+    package init(after time: Duration) { self.time = TimeAmount(time) }
 
     /// Starts the body's deadline. Unless the ticket is forgotten before, the body's reader gets an error.
-    func track(_ channel: any Channel) -> Ticket {
+    package func track(_ channel: any Channel) -> Ticket {
         let deadline = NIODeadline.now() + time
         let (ticket, isFirst) = state.withLock { state in
             state.issued += 1
@@ -48,7 +48,7 @@ final class BodyDeadlines: Sendable {
     }
 
     /// Ends the deadline: the body is whole, or is read no more. May be called any number of times.
-    func forget(_ ticket: Ticket) {
+    package func forget(_ ticket: Ticket) {
         // The removed entry is released outside of the lock.
         _ = state.withLock { $0.awaited.removeValue(forKey: ticket.number) }
     }

@@ -94,7 +94,7 @@ package final class StrangerAdmission: Sendable {
 
     /// Whether a stranger may be refused now; else after a while. A client that sends its next request at once would take
     /// the processor from others, so only as many refusals as a second brings are answered at once.
-    func mayRefuse() -> Bool {
+    package func mayRefuse() -> Bool {
         let now = ContinuousClock.now
         return state.withLock { state in
             let next = max(state.nextRefusal, now)
@@ -106,7 +106,7 @@ package final class StrangerAdmission: Sendable {
 }
 
 extension Problem {
-    static let tooManyStrangers = Problem(
+    package static let tooManyStrangers = Problem(
         .shareUsedUp,
         "Too many requests without a valid API key are under way. Wait as Retry-After says, then send the request again.",
         retryAfterSeconds: RetryHint.overloaded)

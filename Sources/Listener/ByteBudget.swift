@@ -59,7 +59,7 @@ package final class ByteBudget: Sendable {
 }
 
 extension Problem {
-    init(_ refusal: ByteBudget.Refusal, of app: String?) {
+    package init(_ refusal: ByteBudget.Refusal, of app: String?) {
         switch refusal {
         case .full:
             self.init(
@@ -76,7 +76,7 @@ extension Problem {
         }
     }
 
-    init(unread refusal: ByteBudget.Refusal) {
+    package init(unread refusal: ByteBudget.Refusal) {
         switch refusal {
         case .full:
             self.init(
@@ -93,13 +93,13 @@ extension Problem {
 }
 
 /// Bytes of budgets that are held for as long as an import runs, or an answer is written. They are given back once.
-final class BudgetShare: Sendable {
+package final class BudgetShare: Sendable {
     private let budgets: [ByteBudget]
     private let app: String?
     private let bytes: Int
     private let isGivenBack = Atomic<Bool>(false)
 
-    init(_ bytes: Int, of budgets: [ByteBudget], for app: String?) throws(ByteBudget.Refusal) {
+    package init(_ bytes: Int, of budgets: [ByteBudget], for app: String?) throws(ByteBudget.Refusal) {
         for (place, budget) in budgets.enumerated() {
             do { try budget.take(bytes, for: app) } catch {
                 for taken in budgets[..<place] { taken.giveBack(bytes, of: app) }
@@ -109,7 +109,7 @@ final class BudgetShare: Sendable {
         (self.bytes, self.budgets, self.app) = (bytes, budgets, app)
     }
 
-    func giveBack() {
+    package func giveBack() {
         guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
         for budget in budgets { budget.giveBack(bytes, of: app) }
     }
