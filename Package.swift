@@ -195,14 +195,14 @@ let package = Package(
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
                 "WakeUpRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "Credentials", "Registry",
-                "Delivery", "WakeUp", "Requests", "Listener",
+                "Delivery", "WakeUp", "Requests", "Listener", "Documents",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ], resources: [.embedInCode("openapi.yaml")]),
+            ]),
 
         // Application: the commands that call a gateway; settings, wiring and the commands that serve.
         target(
@@ -271,7 +271,8 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
                 "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "WakeUpStore",
-                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "Requests", "Listener", "API", "TestSupport",
+                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "Requests", "Listener", "Documents",
+                "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -1,4 +1,5 @@
 import API
+import Documents
 
 /// The query parameters of each operation in docs/openapi.yaml.
 ///

@@ -1,5 +1,6 @@
 import API
 import Content
+import Documents
 import Listener
 import Model
 import Requests

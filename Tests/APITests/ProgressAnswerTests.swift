@@ -1,5 +1,6 @@
 import API
 import Basis
+import Documents
 import JSON
 import Model
 import Testing
