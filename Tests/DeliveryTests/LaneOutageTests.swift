@@ -2,7 +2,6 @@ import Basis
 import Delivery
 import LaneRules
 import Model
-import ProviderInterface
 import QueueRules
 import Reactor
 import Store
@@ -14,9 +13,9 @@ struct LaneOutageTests {
     private static let failedDial = LaneHealth.Event.blocked(.unreachable, reason: "name not known")
 
     @Test("causes one warning per outage, however its reason changes")
-    func onceAnOutage() async throws {
-        try await Self.withPool { pool, log in
-            var lane = Lane(pool, 1)
+    func onceAnOutage() throws {
+        try Self.withLanes { lanes, log in
+            var lane = Lane(lanes, 1)
             lane.note(Self.failedDial)
             lane.note(.blocked(.tlsRefused, reason: "the certificate has expired"))
             #expect(log.reported == [Self.lost])
@@ -27,38 +26,36 @@ struct LaneOutageTests {
     }
 
     @Test("causes a warning per lane, while a refused credential causes an error once")
-    func eachLane() async throws {
-        try await Self.withPool { pool, log in
+    func eachLane() throws {
+        try Self.withLanes { lanes, log in
             for credential in [1, 2] as [Int64] {
-                var lane = Lane(pool, credential)
+                var lane = Lane(lanes, credential)
                 lane.note(Self.failedDial)
             }
-            var refused = Lane(pool, 3)
+            var refused = Lane(lanes, 3)
             refused.note(.credentialRefused(reason: "InvalidProviderToken"))
             refused.note(.blocked(.credentialRefused, reason: "InvalidProviderToken"))
             #expect(log.reported == [Self.lost, Self.lost])
-            await pool.announceRefusal(refused.key, "InvalidProviderToken")
+            lanes.logRefusedCredential(refused.key, reason: "InvalidProviderToken")
             #expect(log.reported.last == "error: The provider refuses a credential: its pushes wait")
         }
     }
 
     @Test("appears in the list of outages with its reason until the outage is over")
-    func reported() async throws {
-        let credentials = NoCredentials()
-        try await Self.withPool(credentials) { pool, _ in
-            var received = credentials.outages.makeAsyncIterator()
-            var lanes = [Lane(pool, 2), Lane(pool, 1)]
-            for place in lanes.indices { lanes[place].note(Self.failedDial) }
-            pool.report(waits: lanes.compactMap(\.wait))
-            let reported = await received.next() ?? []
-            #expect(reported.map(\.credential.value) == [1, 2])
-            #expect(reported.map(\.reason) == Array(repeating: "name not known", count: 2))
-            lanes[1].note(.recovered)
-            pool.report(waits: lanes.compactMap(\.wait))
-            #expect(await received.next()?.map(\.credential.value) == [2])
-            await pool.drain()
-            #expect(await received.next() == [])
-        }
+    func reported() async {
+        let (reports, written) = Self.reports()
+        var received = written.makeAsyncIterator()
+        var lanes = [Lane(nil, 2), Lane(nil, 1)]
+        for place in lanes.indices { lanes[place].note(Self.failedDial) }
+        reports.set(lanes.compactMap(\.wait))
+        let reported = await received.next() ?? []
+        #expect(reported.map(\.credential.value) == [1, 2])
+        #expect(reported.map(\.reason) == Array(repeating: "name not known", count: 2))
+        lanes[1].note(.recovered)
+        reports.set(lanes.compactMap(\.wait))
+        #expect(await received.next()?.map(\.credential.value) == [2])
+        reports.set([])
+        #expect(await received.next() == [])
     }
 
     @Test("keeps its outage when the reason changes, and shows the new reason")
@@ -75,21 +72,19 @@ struct LaneOutageTests {
     }
 
     @Test("differs from a provider that throttles, which is listed with the time of its next try")
-    func open() async throws {
-        let credentials = NoCredentials()
-        try await Self.withPool(credentials) { pool, log in
-            var received = credentials.outages.makeAsyncIterator()
-            var lane = Lane(pool, 1)
+    func open() throws {
+        try Self.withLanes { lanes, log in
+            var (lane, outages) = (Lane(lanes, 1), LaneOutages())
             lane.throttle(for: .seconds(30))
-            pool.report(waits: [lane.wait].compactMap(\.self))
-            let outage = await received.next()?.first
+            outages.set([lane.wait].compactMap(\.self), now: lane.now)
+            let outage = outages.take(now: lane.now)?.first
             #expect(outage?.cause == .throttled)
             #expect(outage?.openFor.map { $0 > .seconds(20) && $0 <= .seconds(30) } == true)
             lane.throttle(for: .seconds(90))
             #expect(log.reported == [Self.opens], "a longer opening is the same outage")
             lane.note(Self.failedDial)
-            pool.report(waits: [lane.wait].compactMap(\.self))
-            #expect(await received.next()?.map(\.cause) == [.unreachable])
+            outages.set([lane.wait].compactMap(\.self), now: lane.now)
+            #expect(outages.take(now: lane.now)?.map(\.cause) == [.unreachable])
         }
     }
 
@@ -110,26 +105,31 @@ struct LaneOutageTests {
 
     private static let opens = "warning: Circuit breaker opened: provider is throttling"
 
-    private static func withPool(
-        _ credentials: NoCredentials = NoCredentials(), _ body: (LanePool, RecordedLog) async throws -> Void
-    ) async throws {
-        let log = RecordedLog()
-        let loop = try ReactorLoop(name: "lane-outage-test")
+    private static func withLanes(_ body: (OpenLanes, RecordedLog) throws -> Void) throws {
+        let (loop, log) = (try ReactorLoop(name: "lane-outage-test"), RecordedLog())
         defer { loop.stop() }
-        let pool = LanePool(
-            credentials: credentials, loops: [loop], credentialBlock: .seconds(60), log: log.logger)
-        try await body(pool, log)
+        try body(OpenLanes(loops: [loop], credentialBlock: .seconds(60), log: log.logger), log)
+    }
+
+    /// Reports, and what they write.
+    private static func reports() -> (OutageReports, AsyncStream<[LaneOutage]>) {
+        let (written, writing) = AsyncStream.makeStream(of: [LaneOutage].self)
+        let reports = OutageReports { outages in
+            writing.yield(outages)
+            return true
+        }
+        return (reports, written)
     }
 }
 
-/// A lane's health, whose reports the pool logs.
+/// A lane's health, whose reports are logged.
 private struct Lane {
     let key: LaneKey
-    let pool: LanePool?
+    let lanes: OpenLanes?
     var health = LaneHealth(signalsMin: 16)
     var now = Clocks.monotonicNow()
 
-    init(_ pool: LanePool?, _ credential: Int64) { (self.pool, key) = (pool, LaneKey(CredentialID(credential))) }
+    init(_ lanes: OpenLanes?, _ credential: Int64) { (self.lanes, key) = (lanes, LaneKey(CredentialID(credential))) }
 
     var wait: LaneWait? { health.wait.map { LaneWait(key, $0) } }
 
@@ -149,29 +149,7 @@ private struct Lane {
 
     private mutating func log() {
         for action in health.takeReports() {
-            if case .report(let wait, let before) = action { pool?.log(key, wait, before: before) }
+            if case .report(let wait, let before) = action { lanes?.log(key, wait, before: before) }
         }
     }
-}
-
-/// A source without any credentials.
-private struct NoCredentials: LaneCredentials {
-    let outages: AsyncStream<[LaneOutage]>
-    private let reporting: AsyncStream<[LaneOutage]>.Continuation
-
-    init() { (outages, reporting) = AsyncStream.makeStream(of: [LaneOutage].self) }
-
-    func report(outages: [LaneOutage]) async -> Bool {
-        reporting.yield(outages)
-        return true
-    }
-
-    func credential(for route: ReadyRoute) async -> CredentialStatus { .missing }
-    func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
-    func providerTokenExpired(
-        _ credential: CredentialID, generation: UInt64, quoting quote: AnswerQuote
-    ) async -> Bool { false }
-    func needsNewConnections(_ credential: CredentialID) async {}
-    func slug(of app: AppID) async -> String { "garden" }
-    func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }
 }

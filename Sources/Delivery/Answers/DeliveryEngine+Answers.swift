@@ -68,7 +68,7 @@ extension DeliveryEngine {
     /// found it.
     private func send(_ batch: PushBatch, _ out: OutgoingParcel) {
         guard dispatcher.maySubmit(out.name) else { return handBack(out.name, batch.members) }
-        lanes.submit(batch, out)
+        lanes.open.submit(batch, out)
         steps?.reached(.batchSubmitted)
     }
 
@@ -119,9 +119,9 @@ extension DeliveryEngine {
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
         if let undocumentedBody = reading.undocumentedBody { report(undocumentedBody, out) }
         // A refused topic counts at once: the settle that follows puts the pushes into a parcel that could be leased.
-        if let throttling = reading.throttling { lanes.note(throttling: throttling, on: lane) }
+        if let throttling = reading.throttling { lanes.open.note(throttling: throttling, on: lane) }
         for (consequence, quote) in zip(reading.consequences, reading.quotes) {
-            let event = lanes.apply(consequence, quoting: quote, on: lane, out.serviceRoute)
+            let event = lanes.open.apply(consequence, quoting: quote, on: lane, out.serviceRoute)
             if let event { take(.lane(lane, event)) }
         }
         return AnsweredLease(

@@ -21,7 +21,7 @@ package struct LaneReport: Equatable, Sendable {
 ///
 /// The pushes in flight bound it, because each has one answer, and the events of connections. Any thread may put; one
 /// engine takes.
-package final class LaneInbox: Sendable {
+final class LaneInbox: Sendable {
     struct Contents {
         var answers: [ParcelAnswers] = []
         var reports: [LaneReport] = []

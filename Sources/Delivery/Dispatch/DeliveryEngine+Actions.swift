@@ -24,16 +24,16 @@ extension DeliveryEngine {
             case .settle(let name, let pending, let withVerdicts):
                 settles.append(SettleEntry(name, pending, withVerdicts: withVerdicts))
             case .renew(let name): renewals.append(name)
-            case .withdraw(let name, let lane): lanes.withdraw(name, on: lane)
+            case .withdraw(let name, let lane): lanes.open.withdraw(name, on: lane)
             case .lane(let lane, .report(let wait, let before)):
                 waitsChanged = true
-                lanes.log(lane, wait, before: before)
+                lanes.open.log(lane, wait, before: before)
             case .lane(_, .reportRoutes): waitsChanged = true
             case .lane(let lane, .announceRefusedTopic(let route, let reason)):
-                lanes.logRefusedTopic(route, lane, reason: reason)
+                lanes.open.logRefusedTopic(route, lane, reason: reason)
             case .lane(let lane, .announceRefusal(let reason)): Task { await announceRefusal(lane, reason) }
-            case .lane(let lane, .retry): lanes.retry(lane)
-            case .alarm(let message, let lane, let alarm): lanes.log(alarm, of: message, on: lane)
+            case .lane(let lane, .retry): lanes.open.retry(lane)
+            case .alarm(let message, let lane, let alarm): lanes.open.log(alarm, of: message, on: lane)
             case .drained: noteDrained()
             }
         }

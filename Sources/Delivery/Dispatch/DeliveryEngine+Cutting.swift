@@ -90,7 +90,7 @@ extension DeliveryEngine {
         let demands = demand.sorted { $0.key < $1.key }.map { CutDemand($0.key, members: $0.value) }
         var admitted: [ServiceRoute: LaneKey] = [:]
         for (demand, lane) in zip(demands, admit(cut, demands)) {
-            if let lane, lanes.hasRoom(for: demand.members, on: lane) { admitted[demand.serviceRoute] = lane }
+            if let lane, lanes.open.hasRoom(for: demand.members, on: lane) { admitted[demand.serviceRoute] = lane }
         }
         return admitted
     }

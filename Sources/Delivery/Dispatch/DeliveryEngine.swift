@@ -50,11 +50,11 @@ package actor DeliveryEngine {
 
     package func run() async {
         take(.timer)
-        for await _ in lanes.inbox.signals {
-            let arrived = lanes.inbox.take()
+        for await _ in lanes.open.inbox.signals {
+            let arrived = lanes.open.inbox.take()
             // A lane that was blocked has handed pushes back, which must not be leased for it again.
             for report in arrived.reports {
-                if let event = lanes.read(report) { take(.lane(report.key, event)) }
+                if let event = lanes.open.read(report) { take(.lane(report.key, event)) }
             }
             takeAnswers(arrived.answers)
         }
@@ -107,7 +107,7 @@ package actor DeliveryEngine {
         for waiter in drainWaiters { waiter.resume() }
         drainWaiters = []
         alarmClock?.cancel()
-        lanes.inbox.close()
+        lanes.open.inbox.close()
     }
 
     private func setAlarm() {

@@ -33,13 +33,13 @@ package struct LaneTemplate: Sendable {
 ///
 /// Answers from memory. What it knows is read again when credentials change, and every few seconds in case a
 /// notification was lost.
-package actor LaneCredentialCache: LaneCredentials {
+package actor LaneCredentialCache {
     private let store: CredentialStore
     private let service: CredentialService
     private let template: LaneTemplate
     private let process: ProcessID
     private let context: ServiceContext
-    private var opened: [CredentialID: OpenedCredential] = [:]
+    private var opened: [CredentialID: LaneCredential] = [:]
     private var openings = CredentialOpenings()
     private var paces: ProjectPaces
     private var memory = RouteCredentialCache<CredentialRecord>()
@@ -50,20 +50,6 @@ package actor LaneCredentialCache: LaneCredentials {
     private var blocksReadAt: MonotonicInstant?
     /// Called when routes may resolve to another lane than a moment ago.
     private var routesChanged: (@Sendable () async -> Void)?
-
-    private struct OpenedCredential {
-        let settings: LaneSettings
-        let reach: CredentialReach
-        let tokenSource: TokenSource
-        /// The project whose quota its pushes count in; nil: there is none.
-        let project: String?
-    }
-
-    private enum TokenSource {
-        case certificate
-        case providerToken(ProviderTokenRefresher)
-        case accessToken(AccessTokenRefresher)
-    }
 
     package init(
         store: CredentialStore, service: CredentialService, template: LaneTemplate, process: ProcessID,
@@ -78,15 +64,14 @@ package actor LaneCredentialCache: LaneCredentials {
     /// Sets the function to call when an access token that routes waited for arrives.
     package func report(routesChanged: @escaping @Sendable () async -> Void) { self.routesChanged = routesChanged }
 
-    private var tokenArrived: @Sendable () async -> Void { { [weak self] in await self?.routesChanged?() } }
-
     /// Forgets everything read, because credentials or blocks changed somewhere.
     package func forget() {
         memory.forget()
         blocksReadAt = nil
     }
 
-    package func credential(for route: ReadyRoute) async -> CredentialStatus {
+    /// Returns the status of the route's credential. Called once per poll and route.
+    func credential(for route: ReadyRoute) async -> CredentialStatus {
         do {
             guard let record = try await activeRecord(for: route) else { return .missing }
             if let block = try await block(of: record.id) {
@@ -101,22 +86,22 @@ package actor LaneCredentialCache: LaneCredentials {
                 guard token.current != nil else {
                     return .waits(record.id, .tokenMissing, reason: token.trouble ?? "")
                 }
-            case .accessToken(let token):
+            case .accessToken(let token, let arrived):
                 // The fetch is not awaited: one app's slow token endpoint must not delay other apps' routes.
-                switch token.freshen(arrived: tokenArrived) {
+                switch token.freshen(arrived: arrived) {
                 case .ready: break
                 case .fetching: return .waits(record.id, .credentialPending, reason: "")
                 case .refused: return .waits(record.id, .tokenMissing, reason: token.trouble ?? "")
                 }
             }
-            return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
+            return .ready(open)
         } catch {
             context.database.failed("credentials not read", error)
             return .unread
         }
     }
 
-    package func slug(of app: AppID) async -> String {
+    func slug(of app: AppID) async -> String {
         if let known = slugs[app] { return known }
         guard let slug = try? await store.slug(of: app) else { return "\(app.value)" }
         if slugs.count >= Self.slugsMax { slugs = [:] }
@@ -124,7 +109,8 @@ package actor LaneCredentialCache: LaneCredentials {
         return slug
     }
 
-    package func block(_ credential: CredentialID, reason: String, for pause: Duration) async {
+    /// Announces a refused credential to the other processes, so that none tries it again before `pause` is over.
+    func block(_ credential: CredentialID, reason: String, for pause: Duration) async {
         do {
             try await store.block(credential, reason: reason, for: pause)
         } catch {
@@ -133,18 +119,9 @@ package actor LaneCredentialCache: LaneCredentials {
         forget()
     }
 
-    package func providerTokenExpired(
-        _ credential: CredentialID, generation: UInt64, quoting quote: AnswerQuote
-    ) async -> Bool {
-        switch opened[credential]?.tokenSource {
-        case .providerToken(let token): return await token.refusedAsExpired(generation, reason: quote.reason) == .kept
-        case .accessToken(let token): token.refused(generation, quoting: quote, arrived: tokenArrived)
-        case .certificate, nil: break
-        }
-        return false
-    }
-
-    package func report(outages: [LaneOutage]) async -> Bool {
+    /// Reports all lanes of this process that can't reach their provider or whose breaker is open, for the messages'
+    /// progress. Returns false if that failed.
+    func report(outages: [LaneOutage]) async -> Bool {
         do {
             try await store.report(outages: outages, of: process)
             return true
@@ -154,11 +131,7 @@ package actor LaneCredentialCache: LaneCredentials {
         }
     }
 
-    package func needsNewConnections(_ credential: CredentialID) async {
-        if case .providerToken(let token) = opened[credential]?.tokenSource { token.needsNewConnections() }
-    }
-
-    package func inactive(among credentials: [CredentialID]) async -> [CredentialID] {
+    func inactive(among credentials: [CredentialID]) async -> [CredentialID] {
         do {
             let inactive = try await store.inactive(among: credentials)
             for credential in inactive { opened[credential] = nil }
@@ -229,7 +202,7 @@ package actor LaneCredentialCache: LaneCredentials {
 
     private func prepare(
         _ record: CredentialRecord, _ app: String, _ credential: any ProviderCredential
-    ) throws(CredentialFault) -> OpenedCredential {
+    ) throws(CredentialFault) -> LaneCredential {
         let found = template.endpoints.first {
             $0.provider == record.provider && $0.environment == record.environment
         }
@@ -248,12 +221,14 @@ package actor LaneCredentialCache: LaneCredentials {
                 opened.values.contains { $0.project == project }
             }
         }
-        return OpenedCredential(settings: settings, reach: needs.reach, tokenSource: source, project: needs.project)
+        return LaneCredential(
+            id: record.id, app: app, settings: settings, reach: needs.reach, tokenSource: source,
+            project: needs.project)
     }
 
     private func tokenSource(
         _ needed: LaneNeeds.Authorization, of app: AppID, _ log: Logger
-    ) throws(CredentialFault) -> (TokenSource, (any AuthorizationSource)?) {
+    ) throws(CredentialFault) -> (LaneCredential.TokenSource, (any AuthorizationSource)?) {
         switch needed {
         case .certificate: return (.certificate, nil)
         case .providerToken(let source):
@@ -263,7 +238,7 @@ package actor LaneCredentialCache: LaneCredentials {
             } catch { throw Self.unusable("Its key can't be used.") }
         case .accessToken(let source):
             let token = service.accessToken(source, of: app, log: log)
-            return (.accessToken(token), token)
+            return (.accessToken(token, arrived: { [weak self] in await self?.routesChanged?() }), token)
         }
     }
 

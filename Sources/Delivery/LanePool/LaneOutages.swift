@@ -3,7 +3,9 @@ import LaneRules
 import Model
 import ProviderInterface
 import QueueRules
+import Reactor
 import Store
+import Synchronization
 
 /// The lanes of this process that wait, and when they are reported next. A report counts for 60 seconds.
 package struct LaneOutages {
@@ -28,6 +30,39 @@ package struct LaneOutages {
     }
 
     package mutating func reportFailed(now: MonotonicInstant) { dueAt = now }
+}
+
+/// Writes the reports of outages, one at a time. Nobody waits for it.
+package actor OutageReports {
+    /// Set by the engine at once: a wait for this actor would lose the order.
+    private let outages = Mutex(LaneOutages())
+    private let write: @Sendable ([LaneOutage]) async -> Bool
+    private var isWriting = false
+
+    /// - Parameter write: returns false if it failed.
+    package init(write: @escaping @Sendable ([LaneOutage]) async -> Bool) { self.write = write }
+
+    /// Reports the lanes that wait, in place of those reported before.
+    package nonisolated func set(_ waits: [LaneWait]) {
+        outages.withLock { $0.set(waits, now: Clocks.monotonicNow()) }
+        writeSoon()
+    }
+
+    /// Writes a report that is due. Upkeep repeats one that failed.
+    nonisolated func writeSoon() { Task { await writeDue() } }
+
+    private func writeDue() async {
+        guard !isWriting else { return }
+        isWriting = true
+        // Changes made meanwhile go into another report.
+        while let due = outages.withLock({ $0.take(now: Clocks.monotonicNow()) }) {
+            guard await write(due) else {
+                outages.withLock { $0.reportFailed(now: Clocks.monotonicNow()) }
+                break
+            }
+        }
+        isWriting = false
+    }
 }
 
 extension LaneWait {

@@ -6,10 +6,10 @@ import Model
 import ProviderInterface
 import QueueRules
 
-extension LanePool {
+extension OpenLanes {
     /// Returns what a report says about the lane's health, and logs it if it says nothing. nil, too, for a lane that was
     /// closed meanwhile.
-    package nonisolated func read(_ report: LaneReport) -> LaneHealth.Event? {
+    package func read(_ report: LaneReport) -> LaneHealth.Event? {
         if case .closed = report.kind { return .closed }
         guard opened(report.key)?.number == report.lane else { return nil }
         switch report.kind {
@@ -26,7 +26,7 @@ extension LanePool {
         }
     }
 
-    package nonisolated func log(_ key: LaneKey, _ wait: LaneHealth.Wait?, before: LaneHealth.Wait?) {
+    package func log(_ key: LaneKey, _ wait: LaneHealth.Wait?, before: LaneHealth.Wait?) {
         if wait == nil, before?.cause != .throttled, opened(key) != nil {
             log.notice("\(LaneEvent.recovered.sentence)", metadata: metadata(of: key))
         }
@@ -52,20 +52,20 @@ extension LanePool {
         }
     }
 
-    /// Has no process try the credential before the pause is over.
-    package func announceRefusal(_ key: LaneKey, _ reason: String) async {
-        log.error(
-            "The provider refuses a credential: its pushes wait", metadata: metadata(of: key, quoting: reason))
-        await credentials.block(key.credential, reason: reason, for: credentialBlock)
+    package func logRefusedCredential(_ key: LaneKey, reason: String) {
+        log.error("The provider refuses a credential: its pushes wait", metadata: metadata(of: key, quoting: reason))
     }
 
-    static let topicMissing = "the registrations name no topic, and the credential has several"
-
-    package nonisolated func logRefusedTopic(_ serviceRoute: ServiceRoute, _ key: LaneKey, reason: String) {
+    package func logRefusedTopic(_ serviceRoute: ServiceRoute, _ key: LaneKey, reason: String) {
         logPaused(serviceRoute, key, because: "the provider rejects this topic for this credential", reason)
     }
 
-    nonisolated func logPaused(
+    func logMissingTopic(_ serviceRoute: ServiceRoute, _ credential: LaneCredential) {
+        let cause = "the registrations name no topic, and the credential has several"
+        logPaused(serviceRoute, LaneKey(credential.id), because: cause, of: credential.app)
+    }
+
+    private func logPaused(
         _ serviceRoute: ServiceRoute, _ key: LaneKey, because cause: String, _ reason: String = "",
         of app: String? = nil
     ) {
@@ -76,7 +76,7 @@ extension LanePool {
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "cause": "\(cause)"]))
     }
 
-    package nonisolated func log(_ alarm: ParcelAlarm, of message: MessageID, on key: LaneKey?) {
+    package func log(_ alarm: ParcelAlarm, of message: MessageID, on key: LaneKey?) {
         let fields: Logger.Metadata = ["message_id": "\(message.value.text)"]
         switch alarm {
         case .poison(let registration):
@@ -89,30 +89,9 @@ extension LanePool {
         }
     }
 
-    /// Whether the route was not known to wait for this. It is from now on.
-    func isNews(_ cause: LaneCause, of route: ReadyRoute) -> Bool {
-        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [:] }
-        return waitingRoutes.updateValue(cause, forKey: route.serviceRoute) != cause
-    }
-
-    func noteWaiting(
-        _ route: ReadyRoute, _ cause: LaneCause, _ credential: CredentialID? = nil, _ reason: String = ""
-    ) async {
-        guard isNews(cause, of: route) else { return }
-        let app = await credentials.slug(of: route.app)
-        var metadata: Logger.Metadata = [
-            "app": "\(app)", "cause": "\(cause.rawValue)", "provider": "\(route.provider)",
-            "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
-        ]
-        if let credential {
-            metadata.merge(self.metadata(of: LaneKey(credential), app: app, quoting: reason)) { own, _ in own }
-        }
-        log.warning("\(cause.waitSentence)", metadata: metadata)
-    }
-
     /// Adds the lane's credential and app, and the provider's reason with the status that it came with, if the status
     /// is known. A closed lane's app and answers aren't known any more.
-    nonisolated func metadata(
+    func metadata(
         of key: LaneKey, app: String? = nil, quoting reason: String = "", _ more: Logger.Metadata = [:]
     ) -> Logger.Metadata {
         var all = more
@@ -121,7 +100,7 @@ extension LanePool {
             if let status = opened(key)?.quotes.status(of: reason) { all["status"] = .stringConvertible(status) }
         }
         all["credential"] = "\(key.credential.value)"
-        if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
+        if let app = app ?? opened(key)?.credential.app { all["app"] = "\(app)" }
         return all
     }
 }
