@@ -175,7 +175,9 @@ let package = Package(
             ]),
 
         // HTTP: requests read into values; connections and their limits; the API. The contract is a link to docs/, so
-        // that the served document is the written one.
+        // that the served document is the written one. It is compiled as an array of numbers, which takes long: beside
+        // other targets.
+        target("Documents", .http, resources: [.embedInCode("openapi.yaml")]),
         target(
             "Requests", .http,
             [

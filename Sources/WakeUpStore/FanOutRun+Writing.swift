@@ -14,7 +14,7 @@ extension FanOutRun {
     ) async throws(PostgresError) -> WrittenParcels {
         var writer = MessageWriter(messages, order: leasing?.order, now: now)
         let demand = writer.demand
-        if let leasing, !demand.isEmpty { writer.lanes = await leasing.admit(demand) }
+        if let leasing, !demand.isEmpty { writer.admitted = await leasing.admit(demand) }
         guard writer.leasesAny else {
             return try await writer.write(beside: notes + [Query(PlanSQL.soonOnDisk)], in: transaction)
         }

@@ -1,6 +1,7 @@
 import API
 import Documents
 import HTTPTypes
+import Requests
 import Testing
 
 /// The part of docs/openapi.yaml that says which answers an operation may give.

@@ -167,7 +167,7 @@ extension DirectMessages {
         let owner = ProcessID(UniversalID(high: 1, low: 1))
         return DirectMessages { messages in
             let order = CutOrder(owner: owner, leaseFor: .seconds(30), parcelMembersMax: 5_000)
-            return await store.cut(messages.map(\.cut), order) { _ in [:] }.replies
+            return await store.cut(messages.map(\.cut), order) { _ in [] }.replies
         }
     }
 }

@@ -1,4 +1,5 @@
 import API
+import Documents
 import Listener
 import Postgres
 import Requests

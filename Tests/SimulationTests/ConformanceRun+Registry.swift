@@ -224,8 +224,7 @@ extension ConformanceRun {
         let parity: Int64? = random.pick([nil, nil, 0, 1])
         let order = CutOrder(owner: owner, leaseFor: Self.leaseFor, parcelMembersMax: size)
         let real = await stores.messages.cut(cuts, order, now: now) { demand in
-            demand.filter { each in parity.map { each.key.route.value % 2 == $0 } ?? true }
-                .mapValues { _ in LaneKey(CredentialID(1)) }
+            Set(demand.keys.filter { each in parity.map { each.route.value % 2 == $0 } ?? true })
         }
         let leased = simulated.cut(
             drawn, owner: owner, for: Self.leaseFor, parcelMembersMax: size,

@@ -130,9 +130,7 @@ struct BadgeSetTests {
                 messages.append(try #require(CutMessage(new)))
             }
             let order = CutOrder(owner: StoreWorld.ann, leaseFor: .seconds(60), parcelMembersMax: 5_000)
-            let result = await world.stores.messages.cut(messages, order, now: dawn) { demand in
-                demand.mapValues { _ in LaneKey(CredentialID(7)) }
-            }
+            let result = await world.stores.messages.cut(messages, order, now: dawn) { Set($0.keys) }
             let parcels = try #require(result.written.leases.first).parcels
             #expect(parcels.map { $0.members.map(\.badge) } == [[1], [5], [6]])
             try await world.refuse(parcels[0])

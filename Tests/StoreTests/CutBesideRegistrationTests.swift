@@ -10,7 +10,6 @@ import Testing
 /// waits for it.
 @Suite("A push whose device is being registered for another user")
 struct CutBesideRegistrationTests {
-    private static let lane = LaneKey(CredentialID(7))
     private static let order = CutOrder(owner: StoreWorld.ann, leaseFor: .seconds(60), parcelMembersMax: 5_000)
 
     private enum Path {
@@ -88,7 +87,7 @@ struct CutBesideRegistrationTests {
     private static func send(_ message: NewMessage, _ path: Path, _ world: StoreWorld) async throws -> [LeasedParcel] {
         guard path == .cut else { return [try #require(try await world.lease(at: StoreWorld.dawn))] }
         let result = await world.stores.messages.cut([try #require(CutMessage(message))], order, now: StoreWorld.dawn) {
-            $0.mapValues { _ in lane }
+            Set($0.keys)
         }
         #expect(result.replies == [.success(.cut)])
         return result.written.leases.flatMap(\.parcels)

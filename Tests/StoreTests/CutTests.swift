@@ -10,10 +10,9 @@ import Testing
 /// Messages that are written, cut and leased in one transaction.
 @Suite("Messages that are cut when they are accepted")
 struct CutTests {
-    private static let lane = LaneKey(CredentialID(7))
     private static let order = CutOrder(owner: StoreWorld.ann, leaseFor: .seconds(60), parcelMembersMax: 5_000)
-    private static let everyLane: CutAdmission = { $0.mapValues { _ in lane } }
-    private static let noLane: CutAdmission = { _ in [:] }
+    private static let everyRoute: CutAdmission = { Set($0.keys) }
+    private static let noRoute: CutAdmission = { _ in [] }
 
     private func message(
         _ world: StoreWorld, _ number: UInt64, to names: [String], badge: BadgeChange = .increment,
@@ -31,7 +30,7 @@ struct CutTests {
     }
 
     private func cut(
-        _ world: StoreWorld, _ messages: [CutMessage], admit: @escaping CutAdmission = everyLane
+        _ world: StoreWorld, _ messages: [CutMessage], admit: @escaping CutAdmission = everyRoute
     ) async -> CutResult {
         await world.stores.messages.cut(messages, Self.order, now: StoreWorld.dawn, admit: admit)
     }
@@ -73,7 +72,7 @@ struct CutTests {
                 world, [try message(world, 3, to: ["i1", "i3"]), try message(world, 4, to: ["i3", "i1", "i3"])])
             #expect(result.replies == [.success(.cut), .success(.cut)])
             let lease = try #require(result.written.leases.first)
-            #expect(result.written.leases.count == 1 && lease.lane == Self.lane && result.written.ready == [])
+            #expect(result.written.leases.count == 1 && result.written.ready == [])
             let route = try await world.route()
             #expect(lease.route.serviceRoute == ServiceRoute(route))
             #expect(lease.parcels.map(\.message) == [StoreWorld.message(3), StoreWorld.message(4)])
@@ -105,7 +104,7 @@ struct CutTests {
     func leftReady() async throws {
         try await withStores { world in
             try await world.register(1...1)
-            let result = await cut(world, [try message(world, 1, to: ["i1"])], admit: Self.noLane)
+            let result = await cut(world, [try message(world, 1, to: ["i1"])], admit: Self.noRoute)
             let route = try await world.route()
             #expect(result.written.leases == [] && result.written.ready.map(\.route) == [route])
             #expect(try await world.device("i1").badge == 0)
@@ -170,7 +169,7 @@ struct CutTests {
                     query("SELECT FROM registration_pulse WHERE registration_id = :member FOR UPDATE") {
                         $0.int64("member", ids[1].value)
                     })
-                return await store.cut(group, Self.order, now: StoreWorld.dawn, admit: Self.everyLane).replies
+                return await store.cut(group, Self.order, now: StoreWorld.dawn, admit: Self.everyRoute).replies
             }
             #expect(replies[0] == .success(.cut) && replies[2] == .success(.cut))
             #expect(replies[1] == .failure(.contended))
@@ -188,7 +187,7 @@ struct CutTests {
             let replies = try await world.pool.transaction { transaction throws(PostgresError) in
                 let locked = "SELECT FROM registration_pulse ORDER BY registration_id LIMIT 60 FOR UPDATE"
                 _ = try await transaction.run(query(locked))
-                return await store.cut(group, Self.order, now: StoreWorld.dawn, admit: Self.everyLane).replies
+                return await store.cut(group, Self.order, now: StoreWorld.dawn, admit: Self.everyRoute).replies
             }
             // The last one could be cut, but the tries that find it out would hold up the app's next messages.
             #expect(replies.allSatisfy { $0 == .failure(.contended) })

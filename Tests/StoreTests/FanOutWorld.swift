@@ -115,7 +115,7 @@ struct FanOutWorld {
         return count
     }
 
-    /// Runs one fan-out that leases its parcels where it cuts them, on the lanes that are admitted.
+    /// Runs one fan-out that leases its parcels where it cuts them, on the routes that are admitted.
     func fanOutLeasing(_ admit: @escaping CutAdmission) async throws -> WrittenParcels {
         let order = FanOutOrder(subscriptionsMax: 20_000, parcelMembersMax: 5_000, format: 1)
         let leases = CutOrder(owner: StoreWorld.ann, leaseFor: .seconds(60), parcelMembersMax: 5_000)

@@ -7,8 +7,7 @@ import Testing
 
 @Suite("Wake-ups whose lane has room")
 struct LeasedFanOutTests {
-    private static let lane = LaneKey(CredentialID(7))
-    private static let everyLane: CutAdmission = { $0.mapValues { _ in lane } }
+    private static let everyRoute: CutAdmission = { Set($0.keys) }
 
     @Test("leave where they are cut: two transactions from the write to the push")
     func transactions() async throws {
@@ -39,10 +38,10 @@ struct LeasedFanOutTests {
                 try await world.put("/a", "\(round)")
                 // The second one tells other processes.
                 try await eventually("the write and its notification") { try await transactions() - start >= 2 }
-                let written = try await world.fanOutLeasing(Self.everyLane)
+                let written = try await world.fanOutLeasing(Self.everyRoute)
                 fewest = min(fewest, try await transactions() - start)
                 let lease = try #require(written.leases.first)
-                #expect(written.leases.count == 1 && lease.lane == Self.lane && written.ready == [])
+                #expect(written.leases.count == 1 && written.ready == [])
                 #expect(lease.parcels.map(\.tokens) == [Array(FanOutWorld.token("phone").utf8)])
                 for parcel in lease.parcels {
                     _ = await world.world.stores.parcels.settle([parcel.settlingAll()], now: world.now)
@@ -63,7 +62,7 @@ struct LeasedFanOutTests {
                     #expect(try await world.fanOut() == 1)
                     leased.append(try #require(try await world.world.lease(at: world.now)))
                 } else {
-                    let written = try await world.fanOutLeasing(Self.everyLane)
+                    let written = try await world.fanOutLeasing(Self.everyRoute)
                     leased += written.leases.flatMap(\.parcels)
                 }
                 #expect(leased.count == round)
@@ -77,17 +76,17 @@ struct LeasedFanOutTests {
         }
     }
 
-    @Test("wait for any lease if no lane is admitted, or if they have many receivers")
+    @Test("wait for any lease if no route is admitted, or if they have many receivers")
     func notAdmitted() async throws {
         try await withFanOuts { world in
             try await world.subscribe("phone", "/few")
             for number in 1...101 { try await world.subscribe("phone-\(number)", "/many") }
             try await world.put("/few", "1")
-            let none = try await world.fanOutLeasing { _ in [:] }
+            let none = try await world.fanOutLeasing { _ in [] }
             #expect(none.leases == [] && none.ready.count == 1)
             #expect(none.ready.first?.hasUrgent == true)
             try await world.put("/many", "1")
-            let many = try await world.fanOutLeasing(Self.everyLane)
+            let many = try await world.fanOutLeasing(Self.everyRoute)
             #expect(many.leases == [] && many.ready.map(\.hasUrgent) == [false])
         }
     }

@@ -13,7 +13,7 @@ extension DeliveryEngine {
     nonisolated func cut(_ messages: [DirectMessage], in store: MessageStore) async -> [Result<CutReply, StoreFault>] {
         let id = CutID(Entropy.uint64())
         let startedAt = Clocks.monotonicNow()
-        let result = await store.cut(messages.map(\.cut), order) { await self.lanes(for: $0, of: id) }
+        let result = await store.cut(messages.map(\.cut), order) { await self.admittedRoutes(of: $0, to: id) }
         if result.replies.contains(where: \.isWritten) { steps?.reached(.cutCommitted) }
         noteUnreadable(result.written)
         if !result.written.ready.isEmpty {
@@ -39,7 +39,7 @@ extension DeliveryEngine {
         let id = CutID(Entropy.uint64())
         let startedAt = Clocks.monotonicNow()
         let leasing = CutLeasing(
-            order: order, admit: { await self.lanes(for: $0, of: id) },
+            order: order, admit: { await self.admittedRoutes(of: $0, to: id) },
             lost: { self.releaseLater($0, in: self.stores.messages, leasedAt: startedAt) })
         do throws(StoreFault) {
             let (reply, written) = try await write(leasing)
@@ -86,11 +86,11 @@ extension DeliveryEngine {
         }
     }
 
-    private func lanes(for demand: [ServiceRoute: Int], of cut: CutID) -> [ServiceRoute: LaneKey] {
+    private func admittedRoutes(of demand: [ServiceRoute: Int], to cut: CutID) -> Set<ServiceRoute> {
         let demands = demand.sorted { $0.key < $1.key }.map { CutDemand($0.key, members: $0.value) }
-        var admitted: [ServiceRoute: LaneKey] = [:]
+        var admitted: Set<ServiceRoute> = []
         for (demand, lane) in zip(demands, admit(cut, demands)) {
-            if let lane, lanes.open.hasRoom(for: demand.members, on: lane) { admitted[demand.serviceRoute] = lane }
+            if let lane, lanes.open.hasRoom(for: demand.members, on: lane) { admitted.insert(demand.serviceRoute) }
         }
         return admitted
     }

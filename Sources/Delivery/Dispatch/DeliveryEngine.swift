@@ -1,4 +1,5 @@
 import Basis
+import CompiledMessages
 import Lanes
 import Logging
 import Model

@@ -75,7 +75,7 @@ struct CutGroup: Sendable {
     ) async throws(PostgresError) -> WrittenParcels {
         var writer = MessageWriter(drafts, order: order, now: now)
         writer.hasLimits = hasLimits
-        writer.lanes = await admit(writer.demand)
+        writer.admitted = await admit(writer.demand)
         return try await writer.write(beside: others, in: transaction)
     }
 }

@@ -36,9 +36,9 @@ package struct CutOrder: Equatable, Sendable {
     }
 }
 
-/// Says which service routes may be leased to this process now, and on which lane, given their new members. Called
-/// within the transaction, so it must not wait.
-package typealias CutAdmission = @Sendable ([ServiceRoute: Int]) async -> [ServiceRoute: LaneKey]
+/// Says which service routes may be leased to this process now, given their new members. Called within the transaction,
+/// so it must not wait.
+package typealias CutAdmission = @Sendable ([ServiceRoute: Int]) async -> Set<ServiceRoute>
 
 /// The means by which a transaction leases the parcels that it writes.
 package struct CutLeasing: Sendable {
@@ -70,7 +70,6 @@ package enum CutReply: Equatable, Sendable {
 /// New parcels of one service route that are leased to this process.
 package struct CutLease: Equatable, Sendable {
     package let route: ReadyRoute
-    package let lane: LaneKey
     /// In the order of their messages.
     package let parcels: [LeasedParcel]
 }

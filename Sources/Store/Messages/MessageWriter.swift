@@ -65,8 +65,8 @@ package struct WrittenParcels: Equatable, Sendable {
 
 /// Writes new messages of any origin with their parcels, and leases parcels at once where a lane can send (rule 18).
 ///
-/// Make it from drafts. To lease, say whether the app `hasLimits`, ask the dispatcher which lanes it admits for the
-/// `demand`, and set `lanes`. Then call `write` once.
+/// Make it from drafts. To lease, say whether the app `hasLimits`, ask the dispatcher which routes it admits for the
+/// `demand`, and set `admitted`. Then call `write` once.
 ///
 /// `write` makes one round trip. If a parcel is leased, a second one raises badges and reads tokens, as in every lease.
 /// Limits of the app cost up to three more between the two. A caller that leases nothing may run `writes()` beside its
@@ -93,11 +93,11 @@ package struct MessageWriter: Sendable {
     /// The app sets limits: `locks` runs after its users are counted, and not among `writes()`. Every lease counts users
     /// before it locks badges. In the other order, this transaction and a lease could deadlock.
     var hasLimits = false
-    /// The lanes on which new parcels are leased, by service route. The caller sets those that the dispatcher admitted
-    /// for `demand`, and only with an order. Without any, every parcel is left ready for any process.
-    package var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
+    /// The service routes whose new parcels are leased. The caller sets those that the dispatcher admitted for `demand`,
+    /// and only with an order. Without any, every parcel is left ready for any process.
+    package var admitted: Set<ServiceRoute> = []  // lookup only
     // Three lists in step: one entry for each leased route.
-    private var leasedRoutes: [(route: ReadyRoute, lane: LaneKey)] = []
+    private var leasedRoutes: [ReadyRoute] = []
     /// The parcels of each route.
     private var claimed: [ClaimedGroup] = []
     /// The places of each route's own queries in `leaseQueries`.
@@ -108,7 +108,7 @@ package struct MessageWriter: Sendable {
 
     /// - Parameters:
     ///   - drafts: messages of one format. Without any, `write` writes only the caller's own queries.
-    ///   - order: the terms of the leases; nil: `lanes` stays empty.
+    ///   - order: the terms of the leases; nil: `admitted` stays empty.
     ///   - once: of the request that all messages belong to, which are of one app. If its key is taken, nothing is
     ///     written, and the first answer to `writes()` is 0. `write` does not look at that answer, and takes no key.
     ///   - now: the time of acceptance; nil: by the database's clock.
@@ -145,16 +145,16 @@ package struct MessageWriter: Sendable {
     }
 
     private func isLeased(_ parcel: Parcel) -> Bool {
-        message(of: parcel).urgency == .transactional && lanes[serviceRoute(of: parcel)] != nil
+        message(of: parcel).urgency == .transactional && admitted.contains(serviceRoute(of: parcel))
     }
 
-    /// Whether a parcel is leased on one of `lanes`.
-    package var leasesAny: Bool { !lanes.isEmpty && parcels.contains(where: isLeased) }
+    /// Whether a parcel is leased on one of the `admitted` routes.
+    package var leasesAny: Bool { !admitted.isEmpty && parcels.contains(where: isLeased) }
 
     /// The queries that write everything. The first one answers how many messages were written.
     func writes() -> [Query] {
-        // Without an order, parcels on these lanes would be left out of both queries below, and lost.
-        precondition(order != nil || lanes.isEmpty, "only a writer with an order leases parcels")
+        // Without an order, parcels of these routes would be left out of both queries below, and lost.
+        precondition(order != nil || admitted.isEmpty, "only a writer with an order leases parcels")
         guard !drafts.isEmpty else { return [] }
         let (leased, ready) = (parcels.filter(isLeased), parcels.filter { !isLeased($0) })
         var queries = [writeMessages] + writeOwnValues
@@ -234,7 +234,7 @@ package struct MessageWriter: Sendable {
     /// are read after the locks, and members who changed user are excluded before badges are raised. A message that
     /// changes no badge is left out: its members' users are compared when their rows are read.
     private var locks: [Query] {
-        guard !lanes.isEmpty else { return [] }
+        guard !admitted.isEmpty else { return [] }
         let marked = drafts.indices.filter { drafts[$0].message.badge != .none }
         guard let lock = ClaimedGroup.lockingBadges(of: marked.flatMap(ids)) else { return [] }
         let users = users
@@ -289,11 +289,9 @@ extension MessageWriter {
             places[route.serviceRoute, default: []].append(place)
         }
         let users = users
-        for serviceRoute in routes.keys.sorted() {
-            guard let route = routes[serviceRoute], let lane = lanes[serviceRoute] else {
-                preconditionFailure("a parcel is leased on a lane that was admitted")
-            }
-            leasedRoutes.append((route, lane))
+        for (serviceRoute, route) in routes.sorted(by: { $0.key < $1.key }) {
+            precondition(admitted.contains(serviceRoute), "a parcel is leased on a route that was admitted")
+            leasedRoutes.append(route)
             claimed.append(
                 try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route, users: users))
         }
@@ -331,8 +329,7 @@ extension MessageWriter {
         for (place, span) in readings.enumerated() {
             let leased = try claimed[place].leased(with: Array(answers[span]))
             written.unreadable += leased.unreadable
-            written.leases.append(
-                CutLease(route: leasedRoutes[place].route, lane: leasedRoutes[place].lane, parcels: leased.parcels))
+            written.leases.append(CutLease(route: leasedRoutes[place], parcels: leased.parcels))
         }
     }
 }
