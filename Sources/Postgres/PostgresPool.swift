@@ -149,6 +149,21 @@ extension PostgresPool {
     }
 
     private static let conflictPause: Duration = .milliseconds(20)
+
+    /// Runs a transaction, and repeats it after a conflict.
+    package func retryingTransaction<Answer: Sendable>(
+        _ options: TransactionOptions = TransactionOptions(),
+        _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> Answer
+    ) async throws(PostgresError) -> Answer {
+        try await retryingConflicts { () throws(PostgresError) in try await self.transaction(options, body) }
+    }
+
+    /// Sends the queries between BEGIN and COMMIT, and repeats them after a conflict.
+    package func retryingRun(
+        _ queries: [Query], _ options: TransactionOptions = TransactionOptions()
+    ) async throws(PostgresError) -> [ResultSet] {
+        try await retryingConflicts { () throws(PostgresError) in try await self.run(queries, transaction: options) }
+    }
 }
 
 extension PostgresPool {

@@ -132,7 +132,14 @@ extension StoreFault {
     }
 }
 
-/// Runs calls to PostgreSQL and translates their errors to `StoreFault`.
+/// Returns the answer of one call to PostgreSQL, whose error it translates to `StoreFault`.
+package func translated<Answer>(
+    _ answer: @autoclosure () async throws(PostgresError) -> Answer
+) async throws(StoreFault) -> Answer {
+    do { return try await answer() } catch { throw StoreFault(error) }
+}
+
+/// Runs several calls to PostgreSQL and translates their errors to `StoreFault`.
 package func translating<Answer>(
     _ body: () async throws(PostgresError) -> Answer
 ) async throws(StoreFault) -> Answer {

@@ -14,7 +14,7 @@ extension CredentialStore {
             $0.int64("length_us", length.wholeMicroseconds)
             $0.instant("now", now)
         }
-        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+        _ = try await translated(await pool.run(query))
         notifier.notify(.credentials)
     }
 
@@ -32,30 +32,27 @@ extension CredentialStore {
     /// The slug of an app, for the log; nil: the app is gone.
     package func slug(of app: AppID) async throws(StoreFault) -> String? {
         let query = Query(AppSQL.slug) { $0.int64("app", app.value) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).first(String.init) }
+        return try await translated(await pool.read(query).first(String.init))
     }
 
     /// The blocks that still hold.
     package func blocks(now: WallInstant? = nil) async throws(StoreFault) -> [LaneBlock] {
         let query = Query(CredentialSQL.blocks) { $0.instant("now", now) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(LaneBlock.init) }
+        return try await translated(await pool.read(query).map(LaneBlock.init))
     }
 
     /// Why credentials of all apps do not work now.
     package func refusals(now: WallInstant? = nil) async throws(StoreFault) -> [CredentialRefusal] {
         let query = Query(CredentialSQL.refusals) { $0.instant("now", now) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map(CredentialRefusal.init)
-        }
+        return try await translated(await pool.read(query).map(CredentialRefusal.init))
     }
 
     package func providerToken(fingerprint: [UInt8]) async throws(StoreFault) -> SealedProviderToken? {
         let query = Query(CredentialSQL.providerToken) { $0.bytes("fingerprint", fingerprint) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).first { row throws(PostgresError) in
+        return try await translated(
+            await pool.read(query).first { row throws(PostgresError) in
                 SealedProviderToken(sealed: try row.bytes(), issuedAt: try row.instant())
-            }
-        }
+            })
     }
 
     /// Renews a provider token. One process signs; the others wait for it at the row and use what it signed.
@@ -69,9 +66,8 @@ extension CredentialStore {
         let opening = [CredentialSQL.addProviderToken, CredentialSQL.lockProviderToken].map {
             Query($0) { $0.bytes("fingerprint", fingerprint) }
         }
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) -> SealedProviderToken? in
+        return try await translated(
+            await pool.transaction { transaction throws(PostgresError) -> SealedProviderToken? in
                 let stored = try await transaction.run(opening)[1].one { row throws(PostgresError) in
                     (sealed: try row.bytesOrNil(), issuedAt: try row.instantOrNil())
                 }
@@ -89,23 +85,19 @@ extension CredentialStore {
                 }
                 _ = try await transaction.runAndCommit([write])
                 return next
-            }
-        }
+            })
     }
 
     /// The proof that an earlier start sealed, to tell whether this is the same master key; nil on a fresh database.
     package func masterKeyProof() async throws(StoreFault) -> [UInt8]? {
-        try await translating { () throws(PostgresError) in
-            try await pool.read(Query(CredentialSQL.readProof)).first { row throws(PostgresError) in try row.bytes() }
-        }
+        try await translated(
+            await pool.read(Query(CredentialSQL.readProof)).first { row throws(PostgresError) in try row.bytes() })
     }
 
     /// Stores the first proof that any process offers, and returns the stored one.
     package func keepMasterKeyProof(_ sealed: [UInt8]) async throws(StoreFault) -> [UInt8] {
         let queries = [Query(CredentialSQL.keepProof) { $0.bytes("sealed", sealed) }, Query(CredentialSQL.readProof)]
-        return try await translating { () throws(PostgresError) in
-            try await pool.run(queries)[1].one { row throws(PostgresError) in try row.bytes() }
-        }
+        return try await translated(await pool.run(queries)[1].one { row throws(PostgresError) in try row.bytes() })
     }
 }
 
@@ -149,6 +141,6 @@ extension CredentialStore {
             $0.int64Array("open_for_us", outages.map { $0.openFor?.wholeMicroseconds ?? -1 })
             $0.instant("now", now)
         }
-        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+        _ = try await translated(await pool.run(query))
     }
 }

@@ -27,10 +27,9 @@ extension CredentialStore {
     /// Returns the topics of all apps whose devices lack a credential: by app, those with the most devices first, a
     /// hundred at most. Reads all registrations.
     package func uncoveredTopics() async throws(StoreFault) -> [UncoveredTopic] {
-        try await translating { () throws(PostgresError) in
-            try await pool.read(Query(UncoveredTopicSQL.all), deadline: Self.countingTime).map(UncoveredTopic.init)
-                .compactMap { $0 }
-        }
+        try await translated(
+            await pool.read(Query(UncoveredTopicSQL.all), deadline: Self.countingTime).map(UncoveredTopic.init)
+                .compactMap { $0 })
     }
 }
 

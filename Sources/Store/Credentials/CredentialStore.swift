@@ -11,9 +11,8 @@ package struct CredentialStore: Sendable {
     /// Draws ids for new credentials. An id that is not used is lost, which harms nothing.
     package func nextIDs(_ count: Int) async throws(StoreFault) -> [CredentialID] {
         let query = Query(CredentialSQL.nextIDs) { $0.int64("count", Int64(count)) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run(query).map { row throws(PostgresError) in CredentialID(try row.int64()) }
-        }
+        return try await translated(
+            await pool.run(query).map { row throws(PostgresError) in CredentialID(try row.int64()) })
     }
 
     /// Writes the credentials of one submission and activates them if asked: all of it or nothing.
@@ -32,22 +31,20 @@ package struct CredentialStore: Sendable {
             activate
             ? [Self.lock(app)] + insertions + Self.activation(ids, app)
             : insertions + [Self.topicMismatches(ids, app)]
-        let pool = pool
-        let reply = try await translating { () throws(PostgresError) in
-            try await pool.once(claim, of: app) { transaction throws(PostgresError) in
+        let reply = try await translated(
+            await pool.once(claim, of: app) { transaction throws(PostgresError) in
                 let answers = try await transaction.run(queries)
                 let mismatches = answers[answers.count - 1]
                 guard activate else { return answer(try WrittenCredentials(answers.dropLast(), mismatches, ids)) }
                 return answer(try WrittenCredentials([answers[answers.count - 2]], mismatches, ids))
-            }
-        }
+            })
         if activate, case .done = reply { notifier.notify(.credentials) }
         return reply
     }
 
     /// The answer to an earlier request with this key; nil: there was none.
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> IdempotentReply? {
-        try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
+        try await translated(await claim.earlier(app: app, in: pool))
     }
 
     private static func insertion(_ credential: NewCredential, submission: CredentialID) -> Query {
@@ -83,9 +80,8 @@ package struct CredentialStore: Sendable {
     /// ones of their slots retire in the same transaction.
     package func activate(_ ids: [CredentialID], app: AppID) async throws(StoreFault) -> WrittenCredentials? {
         let queries = [Self.lock(app)] + Self.activation(ids, app)
-        let pool = pool
-        let written = try await translating { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) -> WrittenCredentials? in
+        let written = try await translated(
+            await pool.transaction { transaction throws(PostgresError) -> WrittenCredentials? in
                 let answers = try await transaction.run(queries)
                 let written = try WrittenCredentials([answers[2]], answers[3], ids)
                 guard written.records.count == ids.count else {
@@ -93,17 +89,14 @@ package struct CredentialStore: Sendable {
                     return nil
                 }
                 return written
-            }
-        }
+            })
         if written != nil { notifier.notify(.credentials) }
         return written
     }
 
     package func list(app: AppID) async throws(StoreFault) -> [CredentialRecord] {
         let query = Query(CredentialSQL.list) { $0.int64("app", app.value) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map(CredentialRecord.init)
-        }
+        return try await translated(await pool.read(query).map(CredentialRecord.init))
     }
 
     /// Retires credentials together; false: one of them does not exist. Retiring one again changes nothing.
@@ -130,14 +123,12 @@ package struct CredentialStore: Sendable {
             $0.text("topic", topic)
             $0.text("suffix", service.suffix)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).first(CredentialRecord.init)
-        }
+        return try await translated(await pool.read(query).first(CredentialRecord.init))
     }
 
     /// Returns the number of changed rows.
     private func change(_ query: Query) async throws(StoreFault) -> Int {
-        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        let count = try await translated(await pool.run(query).affectedRows)
         if count > 0 { notifier.notify(.credentials) }
         return count
     }

@@ -27,7 +27,7 @@ package struct KeyStore: Sendable {
             $0.int64("keys_max", Int64(Self.keysMax))
             $0.int64("maker", maker)
         }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).first(APIKeyRecord.init) }
+        return try await translated(await pool.run(query).first(APIKeyRecord.init))
     }
 
     /// Returns keys by rising id; pass the last one to go on.
@@ -37,7 +37,7 @@ package struct KeyStore: Sendable {
             $0.int64("after", after)
             $0.int64("limit", Int64(limit))
         }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(APIKeyRecord.init) }
+        return try await translated(await pool.read(query).map(APIKeyRecord.init))
     }
 
     /// Deletes a key; false: there is none, or it is another app's.
@@ -46,13 +46,13 @@ package struct KeyStore: Sendable {
             $0.int64("key", id)
             $0.int64("app", app?.value)
         }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
+        return try await translated(await pool.run(query).affectedRows == 1)
     }
 
     /// Whether the key still exists and has not expired. A use that lasts longer than a moment asks again.
     package func lives(_ id: Int64) async throws(StoreFault) -> Bool {
         let query = Query(KeySQL.lives) { $0.int64("key", id) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).one(Bool.init) }
+        return try await translated(await pool.read(query).one(Bool.init))
     }
 
     /// Finds keys by their hashes. One is missing if there is no such key, or it has expired, or its app is deleted.
@@ -72,7 +72,7 @@ package struct KeyStore: Sendable {
             $0.int64Array("keys", ids)
             $0.int64("interval_us", Self.lastUseInterval.wholeMicroseconds)
         }
-        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+        _ = try await translated(await pool.run(query))
     }
 }
 

@@ -10,14 +10,11 @@ extension CredentialStore {
     package func countSenders(
         to project: String, with process: ProcessID, now: WallInstant? = nil
     ) async throws(StoreFault) -> Int {
-        let pool = pool
         let query = Query(QuotaSQL.heartbeat) {
             $0.text("project", project)
             $0.uuid("process", process.value)
             $0.instant("now", now)
         }
-        return try await translating { () throws(PostgresError) in
-            Int(try await pool.run(query).one { row throws(PostgresError) in try row.int64() })
-        }
+        return Int(try await translated(await pool.run(query).one(Int64.init)))
     }
 }

@@ -60,9 +60,6 @@ extension RegistryStore {
                 $0.text("user", user)
             },
         ]
-        let pool = pool
-        _ = try await translating { () throws(PostgresError) in
-            try await pool.run(queries, transaction: TransactionOptions())
-        }
+        _ = try await translated(await pool.run(queries, transaction: TransactionOptions()))
     }
 }

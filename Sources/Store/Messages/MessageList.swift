@@ -35,11 +35,10 @@ extension MessageStore {
                 $0.uuidArray("messages", some.map(\.value))
                 $0.int16("state", state?.rawValue)
             }
-            let rows = try await translating { () throws(PostgresError) in
-                try await pool.read([Query(PlannerSQL.throughKeys), query])[1].map { row throws(PostgresError) in
+            let rows = try await translated(
+                await pool.read([Query(PlannerSQL.throughKeys), query])[1].map { row throws(PostgresError) in
                     (account: try MessageAccount(&row, isWhole: false), parcels: try row.int64())
-                }
-            }
+                })
             parcels += rows.reduce(0) { $0 + $1.parcels }
             items += rows.map(\.account).sorted { ($0.acceptedAt, $0.id) > ($1.acceptedAt, $1.id) }
             remaining = remaining.dropFirst(some.count)
@@ -66,11 +65,10 @@ extension MessageStore {
             parameters.int16("state", state.rawValue)
             query = Query(MessageSQL.listOfState, parameters)
         }
-        let rows = try await translating { () throws(PostgresError) in
-            try await pool.read([Query(PlannerSQL.throughKeys), query])[1].map { row throws(PostgresError) in
+        let rows = try await translated(
+            await pool.read([Query(PlannerSQL.throughKeys), query])[1].map { row throws(PostgresError) in
                 (id: MessageID(try row.uuid()), isInPage: try row.bool(), isEnd: try row.bool())
-            }
-        }
+            })
         let end = rows.count == limit ? rows.last : rows.last { $0.isEnd }
         return (rows.filter(\.isInPage).map(\.id), end?.id)
     }

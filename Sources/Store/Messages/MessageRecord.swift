@@ -51,9 +51,8 @@ extension MessageStore {
     /// Reads a message's request; nil: the app has no such message.
     package func record(app: AppID, id: MessageID) async throws(StoreFault) -> MessageRecord? {
         let query = Query(RevisionSQL.read) { $0.message(id, of: app) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).first { row throws(PostgresError) in try MessageRecord(&row, id, of: app) }
-        }
+        return try await translated(
+            await pool.read(query).first { row throws(PostgresError) in try MessageRecord(&row, id, of: app) })
     }
 
     /// Changes a message in one transaction. Nobody else changes or starts it between the decision and the commit.
@@ -72,24 +71,20 @@ extension MessageStore {
             beforeStart
             ? [ControlSQL.holdSchedule, RevisionSQL.holdPlan, ControlSQL.lock, RevisionSQL.putBack] : [ControlSQL.lock]
         let queries = (opening + [RevisionSQL.read]).map { statement in Query(statement) { $0.message(id, of: app) } }
-        let pool = pool
-        let reply = try await translating { () throws(PostgresError) -> RevisionReply<Refusal> in
-            return try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> RevisionReply<Refusal> in
-                    let rows = try await transaction.run(queries)[queries.count - 1]
-                    let record = try rows.first { row throws(PostgresError) in try MessageRecord(&row, id, of: app) }
-                    guard let record else { return .noSuchMessage }
-                    switch decide(record) {
-                    case .failure(let refusal):
-                        await transaction.abandon()
-                        return .refused(refusal)
-                    case .success(let revision):
-                        _ = try await transaction.runAndCommit(routes + revision.writes(id, of: app, now: now))
-                        return .revised(revision.works)
-                    }
+        let reply = try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> RevisionReply<Refusal> in
+                let rows = try await transaction.run(queries)[queries.count - 1]
+                let record = try rows.first { row throws(PostgresError) in try MessageRecord(&row, id, of: app) }
+                guard let record else { return .noSuchMessage }
+                switch decide(record) {
+                case .failure(let refusal):
+                    await transaction.abandon()
+                    return .refused(refusal)
+                case .success(let revision):
+                    _ = try await transaction.runAndCommit(routes + revision.writes(id, of: app, now: now))
+                    return .revised(revision.works)
                 }
-            }
-        }
+            })
         if case .revised(let works) = reply { for work in works { notifier.notify(work) } }
         return reply
     }

@@ -12,26 +12,22 @@ extension MessageStore {
         _ control: ControlRequest, app: AppID, id: MessageID, now: WallInstant? = nil,
         permits: @escaping @Sendable (APIScope) -> Bool = { _ in true }
     ) async throws(StoreFault) -> ControlReply {
-        let pool = pool
         let queries =
             control.changes(app: app, id: id, now: now) + [Query(ControlSQL.state) { $0.message(id, of: app) }]
-        let reply = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> ControlReply in
-                    let answers = try await transaction.run(queries)
-                    let found = try answers.last?.first { row throws(PostgresError) in
-                        (try row.stored() as MessageState, JSONText(bytes: try row.textBytes()))
-                    }
-                    guard let (state, summary) = found else { return .noSuchMessage }
-                    let scope = AudienceText.scope(ofSummary: summary)
-                    guard permits(scope) else {
-                        await transaction.abandon()
-                        return .forbidden(scope)
-                    }
-                    return control.allows(state) ? .done : .over(state)
+        let reply = try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> ControlReply in
+                let answers = try await transaction.run(queries)
+                let found = try answers.last?.first { row throws(PostgresError) in
+                    (try row.stored() as MessageState, JSONText(bytes: try row.textBytes()))
                 }
-            }
-        }
+                guard let (state, summary) = found else { return .noSuchMessage }
+                let scope = AudienceText.scope(ofSummary: summary)
+                guard permits(scope) else {
+                    await transaction.abandon()
+                    return .forbidden(scope)
+                }
+                return control.allows(state) ? .done : .over(state)
+            })
         guard reply == .done else { return reply }
         notifier.notify(.stops)
         // A held message may be due at once, and so may one that followed a cancelled one.
@@ -60,7 +56,7 @@ extension MessageStore {
     func read<Value: Sendable>(
         _ query: Query, _ row: (inout Row) throws(PostgresError) -> Value
     ) async throws(StoreFault) -> [Value] {
-        try await translating { () throws(PostgresError) in try await pool.read(query).map(row) }
+        try await translated(await pool.read(query).map(row))
     }
 }
 

@@ -28,7 +28,7 @@ extension MessageStore {
             $0.uuidArray("messages", messages.map(\.value))
             $0.uuid("owner", owner.value)
         }
-        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        let count = try await translated(await pool.run(query).affectedRows)
         if count > 0 { notifier.notify(.parcels) }
         return count
     }
@@ -90,18 +90,16 @@ private struct CutRun: Sendable {
             // meanwhile. One message may name too many for its app, so they are added for each half anew.
             if !routes.isEmpty { _ = try await pool.run(routes, transaction: options) }
             // 40P01: a registration locked the same badges in another order after all.
-            return try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(options) { transaction throws(PostgresError) -> CutResult in
-                    var group = CutGroup(messages, order, now: now)
-                    try await group.find(in: transaction)
-                    var result = CutResult(replies: group.replies.map { .success($0) })
-                    guard group.writesAny else {
-                        await transaction.abandon()
-                        return result
-                    }
-                    result.written = try await group.write(in: transaction, admit: admit)
+            return try await pool.retryingTransaction(options) { transaction throws(PostgresError) -> CutResult in
+                var group = CutGroup(messages, order, now: now)
+                try await group.find(in: transaction)
+                var result = CutResult(replies: group.replies.map { .success($0) })
+                guard group.writesAny else {
+                    await transaction.abandon()
                     return result
                 }
+                result.written = try await group.write(in: transaction, admit: admit)
+                return result
             }
         }
     }

@@ -11,9 +11,7 @@ extension MessageStore {
             $0.message(id, of: app)
             $0.instant("now", now)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).first(ProgressRow.init)?.progress
-        }
+        return try await translated(await pool.read(query).first(ProgressRow.init)?.progress)
     }
 }
 

@@ -18,9 +18,8 @@ extension MessageStore {
     /// A message's account in one snapshot: what was folded into the message plus what its open parcels say.
     package func account(app: AppID, id: MessageID) async throws(StoreFault) -> MessageAccount? {
         let query = Query(MessageSQL.account) { $0.message(id, of: app) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).first { row throws(PostgresError) in try MessageAccount(&row, isWhole: true) }
-        }
+        return try await translated(
+            await pool.read(query).first { row throws(PostgresError) in try MessageAccount(&row, isWhole: true) })
     }
 
     /// The contents of messages, one for each id, in their order. It is nil if there is no such message, or retention

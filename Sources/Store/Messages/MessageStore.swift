@@ -34,7 +34,6 @@ package struct MessageStore: Sendable {
         queries += messages.flatMap { $0.settingRate(now: now) }
         let written = queries
         let routes = Query.addRoutes(of: [message.audience], app: message.app)
-        let pool = pool
         let earlier = try await translating { () throws(PostgresError) -> IdempotentReply? in
             // Routes are added before: they are for everybody, and delay nobody while the message is written.
             if !routes.isEmpty { _ = try await pool.run(routes) }
@@ -51,7 +50,7 @@ package struct MessageStore: Sendable {
 
     /// The answer to an earlier request with this key; nil: none. Waits for a simultaneous repeat.
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> AcceptReply? {
-        try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
+        try await translated(await claim.earlier(app: app, in: pool))
             .map(AcceptReply.init)
     }
 }

@@ -48,15 +48,11 @@ extension MessageStore {
         let members = receivers.map { Member(id: $0.registration.value, route: $0.route.value) }
         let draft = MessageDraft(
             message, to: members, ownValues: receivers.map(\.value), parcelMembersMax: parcelMembersMax)
-        let pool = pool
-        let written = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> WrittenParcels in
-                    var writer = MessageWriter([draft], now: now)
-                    return try await writer.write(beside: [], in: transaction)
-                }
-            }
-        }
+        let written = try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> WrittenParcels in
+                var writer = MessageWriter([draft], now: now)
+                return try await writer.write(beside: [], in: transaction)
+            })
         if !written.ready.isEmpty { notifier.notify(.parcels) }
         return written
     }

@@ -90,7 +90,7 @@ package struct StopStore: Sendable {
             $0.instant("now", now)
             $0.int64("limit", Self.messagesMax)
         }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(Found.init) }
+        return try await translated(await pool.read(query).map(Found.init))
     }
 
     /// Makes parcels ready that are on hold or rate-limited.
@@ -116,12 +116,10 @@ package struct StopStore: Sendable {
     }
 
     private func affected(_ query: Query) async throws(StoreFault) -> Int {
-        let pool = pool
-        let count = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
+        let count = try await translated(
+            await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(query).affectedRows
-            }
-        }
+            })
         if count > 0 { steps?.reached(.stopCommitted) }
         return count
     }
@@ -134,17 +132,13 @@ package struct StopStore: Sendable {
             $0.int64("limit", endedMax)
             $0.uuid("owner", message)
         }
-        let pool = pool
-        let count = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> Int in
-                    let settlements = try await transaction.run(claim).map(Settlement.init)
-                    guard !settlements.isEmpty else { return 0 }
-                    let settles = ParcelStore.queries(for: settlements, now: now)
-                    return try await transaction.runAndCommit(settles)[1].rowCount
-                }
-            }
-        }
+        let count = try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> Int in
+                let settlements = try await transaction.run(claim).map(Settlement.init)
+                guard !settlements.isEmpty else { return 0 }
+                let settles = ParcelStore.queries(for: settlements, now: now)
+                return try await transaction.runAndCommit(settles)[1].rowCount
+            })
         if count > 0 { steps?.reached(.stopCommitted) }
         return count
     }

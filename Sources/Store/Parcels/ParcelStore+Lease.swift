@@ -66,37 +66,34 @@ extension ParcelStore {
         _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration?, now: WallInstant?,
         noting atWork: ClaimedRows<ParcelID>
     ) async throws(GroupFault) -> LeasedGroup {
-        let pool = pool
         let subscribers = SubscriberCheck(reader: rules, now: now ?? Clocks.wallNow())
         return try await translatingGroup { () throws(PostgresError) in
             // 40P01: another lease or a registration locked the same badges in another order after all.
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
-                    transaction throws(PostgresError) -> LeasedGroup in
-                    let answers = try await transaction.run(order.claim(size, now: now))
-                    var wait = answers.count > 2 ? try answers[2].wait : nil
-                    guard answers[1].rowCount > 0 else { return LeasedGroup(wait: wait) }
-                    var group = try ClaimedGroup(reading: answers[1], order, now: now, noting: atWork)
-                    guard !group.parcels.isEmpty else {
-                        _ = try await transaction.runAndCommit(group.keepings)
-                        return LeasedGroup(isForRate: group.isForRate, isKept: true)
-                    }
-                    if order.scope == .rateLimited,
-                        let next = try await group.fillQuantum(order, now: now, noting: atWork, in: transaction)
-                    {
-                        wait = try next.wait
-                    }
-                    var check = AudienceCheck(subscribers: subscribers)
-                    try await group.judge(&check, in: transaction)
-                    let charges = group.charges(order.scope, now: now)
-                    let areCharged = try await group.check(&check, behind: charges, in: transaction)
-                    let (writes, readings) = (group.writes, group.readings)
-                    let others = (areCharged ? [] : charges) + group.keepings
-                    let rows = try await transaction.runAndCommit(writes + readings + others)
-                    var leased = try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
-                    leased.wait = wait
-                    return leased
+            try await pool.retryingTransaction(TransactionOptions(lockTimeout: lockTimeout)) {
+                transaction throws(PostgresError) -> LeasedGroup in
+                let answers = try await transaction.run(order.claim(size, now: now))
+                var wait = answers.count > 2 ? try answers[2].wait : nil
+                guard answers[1].rowCount > 0 else { return LeasedGroup(wait: wait) }
+                var group = try ClaimedGroup(reading: answers[1], order, now: now, noting: atWork)
+                guard !group.parcels.isEmpty else {
+                    _ = try await transaction.runAndCommit(group.keepings)
+                    return LeasedGroup(isForRate: group.isForRate, isKept: true)
                 }
+                if order.scope == .rateLimited,
+                    let next = try await group.fillQuantum(order, now: now, noting: atWork, in: transaction)
+                {
+                    wait = try next.wait
+                }
+                var check = AudienceCheck(subscribers: subscribers)
+                try await group.judge(&check, in: transaction)
+                let charges = group.charges(order.scope, now: now)
+                let areCharged = try await group.check(&check, behind: charges, in: transaction)
+                let (writes, readings) = (group.writes, group.readings)
+                let others = (areCharged ? [] : charges) + group.keepings
+                let rows = try await transaction.runAndCommit(writes + readings + others)
+                var leased = try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
+                leased.wait = wait
+                return leased
             }
         }
     }
@@ -107,8 +104,7 @@ extension ParcelStore {
             $0.int64("length_us", length.wholeMicroseconds)
             $0.instant("now", now)
         }
-        let pool = pool
-        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+        _ = try await translated(await pool.run(query))
     }
 }
 

@@ -36,11 +36,10 @@ extension ParcelStore {
             $0.int64Array("members", members)
             $0.int64("limit", Int64(Self.chunksMax))
         }
-        let rows = try await translating { () throws(PostgresError) in
-            try await pool.read(query).map { row throws(PostgresError) in
+        let rows = try await translated(
+            await pool.read(query).map { row throws(PostgresError) in
                 (members: try row.bytes(), values: try row.bytes())
-            }
-        }
+            })
         var chunks: [OwnValueChunk] = []
         for row in rows {
             do throws(OwnValueFault) {

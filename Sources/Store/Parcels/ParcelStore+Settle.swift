@@ -65,25 +65,22 @@ extension ParcelStore {
             return (left.message, left.parcel, $0) < (right.message, right.parcel, $1)
         }
         let options = TransactionOptions(lockTimeout: locked == .wait ? nil : LockTimeout.brief)
-        let pool = pool
         return try await translatingGroup { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(options) { transaction throws(PostgresError) in
-                    var free = order
-                    if locked == .pass {
-                        free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }
-                    }
-                    let sorted = free.map { settlements[$0] }
-                    let status = Query(SettleSQL.status) { $0.int64Array("parcels", sorted.map(\.parcel.value)) }
-                    let queries = Self.queries(for: sorted, places: free, now: now) + [status]
-                    let answers = try await transaction.runAndCommit(queries)
-                    var replies = [Result<SettleReply, StoreFault>](
-                        repeating: .failure(.contended), count: settlements.count)
-                    for (place, reply) in try Self.replies(answers, to: free.count).enumerated() {
-                        replies[free[place]] = .success(reply)
-                    }
-                    return replies
+            try await pool.retryingTransaction(options) { transaction throws(PostgresError) in
+                var free = order
+                if locked == .pass {
+                    free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }
                 }
+                let sorted = free.map { settlements[$0] }
+                let status = Query(SettleSQL.status) { $0.int64Array("parcels", sorted.map(\.parcel.value)) }
+                let queries = Self.queries(for: sorted, places: free, now: now) + [status]
+                let answers = try await transaction.runAndCommit(queries)
+                var replies = [Result<SettleReply, StoreFault>](
+                    repeating: .failure(.contended), count: settlements.count)
+                for (place, reply) in try Self.replies(answers, to: free.count).enumerated() {
+                    replies[free[place]] = .success(reply)
+                }
+                return replies
             }
         }
     }

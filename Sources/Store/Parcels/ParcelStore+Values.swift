@@ -56,7 +56,7 @@ extension ParcelStore {
 
     private func rows(of members: [Int64], _ fields: [DeviceField]) async throws(StoreFault) -> MemberWalk {
         let query = ValueSQL.query(MemberKeys(members), fields, valueCharactersMax: ValueLimits.valueCharactersMax)
-        return try await translating { () throws(PostgresError) in try await MemberWalk(pool.read(query)) }
+        return try await translated(await MemberWalk(pool.read(query)))
     }
 }
 

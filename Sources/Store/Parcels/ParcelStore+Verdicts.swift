@@ -56,13 +56,7 @@ extension ParcelStore {
             Query(VerdictSQL.lock) { $0.int64Array("registrations", verdicts.map(\.registration.value)) },
             Query(VerdictSQL.judge) { $0.verdicts(verdicts, under: rule, now: now) },
         ]
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
-            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(statements, transaction: options)
-            }
-            return try answers[2].one(VerdictReport.init(_:))
-        }
+        return try await translated(await pool.retryingRun(statements, options)[2].one(VerdictReport.init(_:)))
     }
 
     /// Judges the due suspicions. Any process may call it at any time. It is worth repeating after `judgedMax` were
@@ -70,25 +64,21 @@ extension ParcelStore {
     package func confirmSuspicions(
         _ rule: SuspicionRule, now: WallInstant? = nil
     ) async throws(StoreFault) -> SuspicionReport {
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
-                    let due = Query(VerdictSQL.lockDue) {
-                        $0.instant("now", now)
-                        $0.int64("limit", Int64(Self.judgedMax))
-                    }
-                    let ids = try await transaction.run(due).map(Int64.init)
-                    if ids.isEmpty { return SuspicionReport(judged: 0, retired: 0) }
-                    let confirm = Query(VerdictSQL.confirm) {
-                        $0.rule(rule, now: now)
-                        $0.int64Array("registrations", ids)
-                    }
-                    let answers = try await transaction.runAndCommit([Query(PlannerSQL.throughKeys), confirm])
-                    return SuspicionReport(judged: ids.count, retired: Int(try answers[1].one(Int64.init)))
+        try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> SuspicionReport in
+                let due = Query(VerdictSQL.lockDue) {
+                    $0.instant("now", now)
+                    $0.int64("limit", Int64(Self.judgedMax))
                 }
-            }
-        }
+                let ids = try await transaction.run(due).map(Int64.init)
+                if ids.isEmpty { return SuspicionReport(judged: 0, retired: 0) }
+                let confirm = Query(VerdictSQL.confirm) {
+                    $0.rule(rule, now: now)
+                    $0.int64Array("registrations", ids)
+                }
+                let answers = try await transaction.runAndCommit([Query(PlannerSQL.throughKeys), confirm])
+                return SuspicionReport(judged: ids.count, retired: Int(try answers[1].one(Int64.init)))
+            })
     }
 
     /// Keeps one verdict for each registration, by rising id: the gravest, and the last among equals.

@@ -38,7 +38,7 @@ package struct ParcelStore: Sendable {
             $0.int64("limit", Int64(limit))
             $0.instant("now", now)
         }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query).map(ReadyRoute.due) }
+        let rows = try await translated(await pool.read(query).map(ReadyRoute.due))
         return ReadyRoutePage(routes: rows.flatMap(\.ready), last: rows.last?.route, isFull: rows.count == limit)
     }
 
@@ -52,9 +52,7 @@ package struct ParcelStore: Sendable {
             $0.int64("limit", Int64(limit))
             $0.instant("now", now)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map(ReadyRoute.rateLimited).compactMap { $0 }
-        }
+        return try await translated(await pool.read(query).map(ReadyRoute.rateLimited).compactMap { $0 })
     }
 
     /// Makes parcels with an expired lease ready again; returns how many. Terminal states that were settled stay.
@@ -63,7 +61,7 @@ package struct ParcelStore: Sendable {
             $0.int64("limit", Self.rescuedMax)
             $0.instant("now", now)
         }
-        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        let count = try await translated(await pool.run(query).affectedRows)
         if count > 0 { notifier.notify(.parcels) }
         return count
     }

@@ -25,18 +25,16 @@ extension MessageStore {
         let clock = ContinuousClock()
         let (begun, sizes, pool) = (clock.now, SliceSizes(), pool)
         let start = Query(AudienceCountSQL.start) { $0.instant("now", now) }
-        let (horizon, acceptedAt) = try await translating { () throws(PostgresError) in
-            try await pool.read(start).one { row throws(PostgresError) in (try row.int64(), try row.instant()) }
-        }
+        let (horizon, acceptedAt) = try await translated(
+            await pool.read(start).one { row throws(PostgresError) in (try row.int64(), try row.instant()) })
         var through: Int64 = 0
         while true {
             let plan = ClaimedPlan(counting: message, from: through, to: horizon, acceptedAt: acceptedAt)
-            let (slice, reading) = try await translating { () throws(PostgresError) in
-                try await pool.transaction(TransactionOptions(isReadOnly: true)) { transaction throws(PostgresError) in
+            let (slice, reading) = try await translated(
+                await pool.transaction(TransactionOptions(isReadOnly: true)) { transaction throws(PostgresError) in
                     let slice = try await plan.slice(idsMax: idsMax, sizes, in: transaction)
                     return (slice, try await read(slice, transaction))
-                }
-            }
+                })
             guard takes(reading) else { return false }
             if slice.found.isLast { return true }
             if clock.now - begun >= time { return false }

@@ -86,35 +86,33 @@ extension MessageStore {
     ) async throws(GroupFault) -> [PlannedSlice]? {
         let (pool, rotation, sizes) = (pool, rotation, sizes)
         return try await translatingGroup { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
-                    transaction throws(PostgresError) -> [PlannedSlice]? in
-                    let claim = rotation.claim(limit, knownFormats, urgencies, now: now)
-                    let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
-                    guard rows.rowCount > 0 else { return [] }
-                    var row = rows.row(0)
-                    let slot = try PlanSlot(&row)
-                    atWork.note(MessageID(slot.message), isUrgent: slot.isUrgent)
-                    if rows.rowCount == 1 { rotation.pass(slot.app, slot.priority) }
-                    var group: PlanGroup
-                    do throws(PostgresError) { group = try PlanGroup(reading: rows, idsMax, parcelMembersMax) } catch {
-                        rotation.pass(slot.app, slot.priority)
-                        throw error
-                    }
-                    var cuts: [SliceCut] = []
-                    if let first = group.plans.first {
-                        atWork.note(MessageID(slot.message), of: group.plans.count, isUrgent: slot.isUrgent)
-                        urgencies.note(first)
-                        cuts = try await group.cut(sizes, in: transaction)
-                    }
-                    guard !cuts.isEmpty else {
-                        await transaction.abandon()
-                        return nil
-                    }
-                    let answers = try await transaction.runAndCommit(group.writing(cuts, now: now))
-                    if rows.rowCount > 1, let last = group.plans.last { rotation.pass(last.app, last.priority) }
-                    return try group.slices(cuts, answers)
+            try await pool.retryingTransaction(TransactionOptions(lockTimeout: lockTimeout)) {
+                transaction throws(PostgresError) -> [PlannedSlice]? in
+                let claim = rotation.claim(limit, knownFormats, urgencies, now: now)
+                let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
+                guard rows.rowCount > 0 else { return [] }
+                var row = rows.row(0)
+                let slot = try PlanSlot(&row)
+                atWork.note(MessageID(slot.message), isUrgent: slot.isUrgent)
+                if rows.rowCount == 1 { rotation.pass(slot.app, slot.priority) }
+                var group: PlanGroup
+                do throws(PostgresError) { group = try PlanGroup(reading: rows, idsMax, parcelMembersMax) } catch {
+                    rotation.pass(slot.app, slot.priority)
+                    throw error
                 }
+                var cuts: [SliceCut] = []
+                if let first = group.plans.first {
+                    atWork.note(MessageID(slot.message), of: group.plans.count, isUrgent: slot.isUrgent)
+                    urgencies.note(first)
+                    cuts = try await group.cut(sizes, in: transaction)
+                }
+                guard !cuts.isEmpty else {
+                    await transaction.abandon()
+                    return nil
+                }
+                let answers = try await transaction.runAndCommit(group.writing(cuts, now: now))
+                if rows.rowCount > 1, let last = group.plans.last { rotation.pass(last.app, last.priority) }
+                return try group.slices(cuts, answers)
             }
         }
     }
@@ -125,7 +123,7 @@ extension MessageStore {
             $0.instant("now", now)
             $0.int64("delay_us", length.wholeMicroseconds)
         }
-        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+        _ = try await translated(await pool.run(query))
     }
 }
 

@@ -13,14 +13,12 @@ extension MessageStore {
             $0.instant("now", now)
             $0.int64("limit", Self.fallenMax)
         }
-        let pool = pool
         var count = 0
         while true {
-            let fallen = try await translating { () throws(PostgresError) in
-                try await pool.retryingConflicts { () throws(PostgresError) in
+            let fallen = try await translated(
+                await pool.retryingConflicts { () throws(PostgresError) in
                     Int(try await pool.run(query).one(Int64.init))
-                }
-            }
+                })
             guard fallen > 0 else { break }
             steps?.reached(.scheduleCommitted)
             count += fallen
@@ -32,9 +30,7 @@ extension MessageStore {
     /// Returns the time until the next message falls due; nil: none waits for its due time.
     package func nextDue(now: WallInstant? = nil) async throws(StoreFault) -> Duration? {
         let query = Query(ScheduleSQL.next) { $0.instant("now", now) }
-        let micros = try await translating { () throws(PostgresError) in
-            try await pool.read(query).first { row throws(PostgresError) in try row.int64() }
-        }
+        let micros = try await translated(await pool.read(query).first { row throws(PostgresError) in try row.int64() })
         return micros.map { .microseconds($0) }
     }
 }

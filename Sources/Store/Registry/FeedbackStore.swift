@@ -48,10 +48,7 @@ package struct FeedbackStore: Sendable {
                 $0.int64("limit", Self.numberedMax)
             },
         ]
-        let pool = pool
-        _ = try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.run(statements, transaction: TransactionOptions())
-        }
+        _ = try await pool.retryingRun(statements)
     }
 }
 

@@ -35,9 +35,8 @@ extension ParcelStore {
             $0.int64("within_us", time.wholeMicroseconds)
             $0.instant("now", now)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map(RefusedRoute.init).compactMap { $0 }.filter { rule.isBatch($0.sample) }
-        }
+        return try await translated(
+            await pool.read(query).map(RefusedRoute.init).compactMap { $0 }.filter { rule.isBatch($0.sample) })
     }
 }
 

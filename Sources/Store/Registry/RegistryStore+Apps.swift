@@ -24,7 +24,7 @@ extension RegistryStore {
         }
         // Also if it fails: another process may have made the app.
         defer { slugs.forget(unused: slug) }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).one(AppRecord.init) }
+        return try await translated(await pool.run(query).one(AppRecord.init))
     }
 
     /// Returns apps by rising id; pass the last one to go on.
@@ -33,7 +33,7 @@ extension RegistryStore {
             $0.int64("after", after?.value ?? 0)
             $0.int64("limit", Int64(limit))
         }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(AppRecord.init) }
+        return try await translated(await pool.read(query).map(AppRecord.init))
     }
 
     /// Returns the app as it was at most a second ago; nil: no app had the slug then. Every request asks.
@@ -45,9 +45,7 @@ extension RegistryStore {
         case nil: break
         }
         let query = Query(AppSQL.bySlug) { $0.text("slug", slug) }
-        let found = try await translating { () throws(PostgresError) in
-            try await pool.read(query).first(AppRecord.init)
-        }
+        let found = try await translated(await pool.read(query).first(AppRecord.init))
         if let found { slugs.cache(found) } else { slugs.cache(unused: slug, asOf: changes) }
         return found
     }
@@ -78,22 +76,16 @@ extension RegistryStore {
         let waking = change.movesQuietHours ? LimitSQL.waking(app, at: now, atOnce: wokenMax) : []
         let revoking = change.wakeUp.isEnabled == false ? [Query(revoking: app, .disabled)] : []
         let queries = [query] + waking + revoking
-        let pool = pool
-        let changed = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(queries, transaction: TransactionOptions())[0].first(AppRecord.init)
-            }
-        }
+        let changed = try await translated(await pool.retryingRun(queries)[0].first(AppRecord.init))
         guard let changed else { return nil }
         slugs.cache(changed)
         if change.movesQuietHours {
-            try await translating { () throws(PostgresError) in try await wake(app, atOnce: wokenMax, now: now) }
+            try await translated(await wake(app, atOnce: wokenMax, now: now))
         }
         return changed
     }
 
     private func wake(_ app: AppID, atOnce wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
-        let pool = pool
         // Parcels behind this one were judged by the new hours.
         let end = try await pool.read(Query(LimitSQL.lastParcel)).one(Int64.init)
         var last: Int64 = 0
@@ -116,11 +108,7 @@ extension RegistryStore {
         let queries =
             [lock, Query(revoking: app, .namespaceDoesNotExist)]
             + changes.map { Query($0) { $0.int64("app", app.value) } }
-        let answers = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(queries, transaction: TransactionOptions())
-            }
-        }
+        let answers = try await translated(await pool.retryingRun(queries))
         slugs.forget(app)
         routes.forget(app: app)
         notifier.notify(.credentials)

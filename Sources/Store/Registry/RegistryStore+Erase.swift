@@ -43,12 +43,10 @@ extension RegistryStore {
             $0.text("user", user)
             $0.int64("limit", Self.eraseMax)
         }
-        let pool = pool
         var count = Int(Self.eraseMax)
         while count == Self.eraseMax {
-            count = try await translating { () throws(PostgresError) in
-                try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init())[1].affectedRows
-            }
+            count = try await translated(
+                await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init())[1].affectedRows)
         }
     }
 
@@ -58,28 +56,24 @@ extension RegistryStore {
             $0.text("user", user)
             $0.int64("limit", Self.eraseMax)
         }
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
-                    let rows = try await transaction.run([Query(PlannerSQL.throughKeys), find])[1]
-                    let found = try rows.map { row throws(PostgresError) in
-                        (id: try row.int64(), installation: try row.text())
-                    }
-                    guard !found.isEmpty else { return (0, 0) }
-                    try await OwnValueErasure(app: app, members: found.map(\.id)).run(in: transaction)
-                    var known: Set<[UInt8]> = []
-                    let installations = found.map(\.installation).filter { known.insert(Array($0.utf8)).inserted }
-                    let answers = try await transaction.runAndCommit([
-                        Query(EraseSQL.erase) { $0.int64Array("registrations", found.map(\.id)) },
-                        Query(EraseSQL.pseudonymise) {
-                            $0.int64("app", app.value)
-                            $0.textArray("installations", installations)
-                        },
-                    ])
-                    return (found.count, answers[1].affectedRows)
+        return try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> (found: Int, renamed: Int) in
+                let rows = try await transaction.run([Query(PlannerSQL.throughKeys), find])[1]
+                let found = try rows.map { row throws(PostgresError) in
+                    (id: try row.int64(), installation: try row.text())
                 }
-            }
-        }
+                guard !found.isEmpty else { return (0, 0) }
+                try await OwnValueErasure(app: app, members: found.map(\.id)).run(in: transaction)
+                var known: Set<[UInt8]> = []
+                let installations = found.map(\.installation).filter { known.insert(Array($0.utf8)).inserted }
+                let answers = try await transaction.runAndCommit([
+                    Query(EraseSQL.erase) { $0.int64Array("registrations", found.map(\.id)) },
+                    Query(EraseSQL.pseudonymise) {
+                        $0.int64("app", app.value)
+                        $0.textArray("installations", installations)
+                    },
+                ])
+                return (found.count, answers[1].affectedRows)
+            })
     }
 }

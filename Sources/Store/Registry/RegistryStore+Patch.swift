@@ -36,28 +36,24 @@ extension RegistryStore {
             $0.int16("kind", kind?.rawValue)
         }
         let query = Query(RegistrationSQL.device) { $0.installation(installation, of: app) }
-        let pool = pool
         let options = TransactionOptions(lockTimeout: Self.lockTimeout)
-        return try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
-                    let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
-                    guard found.rowCount > 0 else { return .unknownDevice }
-                    var attributes = try AttributesPatch(patch.profile.attributes)
-                    let rows = try found.map { row throws(PostgresError) in try PatchedRow(&row, patch, &attributes) }
-                    for row in rows {
-                        if let refusal = row.refusal(limits) {
-                            await transaction.abandon()
-                            return refusal
-                        }
+        return try await translated(
+            await pool.retryingTransaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
+                let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
+                guard found.rowCount > 0 else { return .unknownDevice }
+                var attributes = try AttributesPatch(patch.profile.attributes)
+                let rows = try found.map { row throws(PostgresError) in try PatchedRow(&row, patch, &attributes) }
+                for row in rows {
+                    if let refusal = row.refusal(limits) {
+                        await transaction.abandon()
+                        return refusal
                     }
-                    let changed = rows.filter(\.isChanged)
-                    let writing = changed.isEmpty ? [] : [Self.write(changed)]
-                    let answers = try await transaction.runAndCommit(writing + [query])
-                    return .patched(try answers[answers.count - 1].map(DeviceRecord.init))
                 }
-            }
-        }
+                let changed = rows.filter(\.isChanged)
+                let writing = changed.isEmpty ? [] : [Self.write(changed)]
+                let answers = try await transaction.runAndCommit(writing + [query])
+                return .patched(try answers[answers.count - 1].map(DeviceRecord.init))
+            })
     }
 
     private static func write(_ rows: [PatchedRow]) -> Query {

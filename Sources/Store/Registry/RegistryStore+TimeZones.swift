@@ -17,17 +17,16 @@ extension RegistryStore {
     /// decides.
     package func knows(timeZone name: String) async throws(StoreFault) -> Bool {
         let query = Query(LocalHourSQL.isZone) { $0.text("name", name) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).one(Bool.init) }
+        return try await translated(await pool.read(query).one(Bool.init))
     }
 
     /// Returns the time zones of registrations that the database does not know, the most frequent first. Reads all
     /// registrations.
     package func unknownTimeZones() async throws(StoreFault) -> [UnknownTimeZone] {
-        try await translating { () throws(PostgresError) in
-            try await pool.read(Query(LocalHourSQL.unknownZones), deadline: Self.countingTime).map {
+        try await translated(
+            await pool.read(Query(LocalHourSQL.unknownZones), deadline: Self.countingTime).map {
                 row throws(PostgresError) in
                 UnknownTimeZone(name: try row.text(), registrations: try row.int64())
-            }
-        }
+            })
     }
 }

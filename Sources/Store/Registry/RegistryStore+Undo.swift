@@ -32,18 +32,14 @@ extension RegistryStore {
             $0.int64("app", app.value)
             $0.int64("feedback", id)
         }
-        let pool = pool
         let options = TransactionOptions(lockTimeout: Self.lockTimeout)
-        return try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(options) { transaction throws(PostgresError) -> UndoReply in
-                    let entry = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
-                        .first { row throws(PostgresError) in (RegistrationID(try row.int64()), try Retirement(&row)) }
-                    guard let (registration, retired) = entry else { return .unknownFeedback }
-                    return try await Self.undo(retired, feedback: id, of: registration, app, now, in: transaction)
-                }
-            }
-        }
+        return try await translated(
+            await pool.retryingTransaction(options) { transaction throws(PostgresError) -> UndoReply in
+                let entry = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
+                    .first { row throws(PostgresError) in (RegistrationID(try row.int64()), try Retirement(&row)) }
+                guard let (registration, retired) = entry else { return .unknownFeedback }
+                return try await Self.undo(retired, feedback: id, of: registration, app, now, in: transaction)
+            })
     }
 
     private static func undo(

@@ -18,7 +18,7 @@ package struct RegistryStore: Sendable {
     /// Every kind of one installation, ordered by kind; empty if it is unknown.
     package func devices(app: AppID, installation: String) async throws(StoreFault) -> [DeviceRecord] {
         let query = Query(RegistrationSQL.device) { $0.installation(installation, of: app) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(DeviceRecord.init) }
+        return try await translated(await pool.read(query).map(DeviceRecord.init))
     }
 
     /// Removes one kind of an installation, or every kind; returns the number of removed rows.
@@ -29,7 +29,7 @@ package struct RegistryStore: Sendable {
             $0.installation(installation, of: app)
             $0.int16("kind", kind?.rawValue)
         }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        return try await translated(await pool.run(query).affectedRows)
     }
 }
 

@@ -46,21 +46,17 @@ extension ParcelStore {
                 $0.instant("now", now)
             },
         ]
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(options) { transaction throws(PostgresError) in
-                    let suspectRoutes = try await transaction.run(statements)[3].suspectRoutes(by: rule)
-                    let judged = verdicts.map { verdict in
-                        suspectRoutes.contains { $0.route == verdict.route } ? verdict.staying : verdict
-                    }
-                    let judge = Query(VerdictSQL.judge) { $0.verdicts(judged, under: rule, now: now) }
-                    var report = try await transaction.runAndCommit([judge])[0].one(VerdictReport.init(_:))
-                    report.suspectRoutes = suspectRoutes
-                    return report
+        return try await translated(
+            await pool.retryingTransaction(options) { transaction throws(PostgresError) -> VerdictReport in
+                let suspectRoutes = try await transaction.run(statements)[3].suspectRoutes(by: rule)
+                let judged = verdicts.map { verdict in
+                    suspectRoutes.contains { $0.route == verdict.route } ? verdict.staying : verdict
                 }
-            }
-        }
+                let judge = Query(VerdictSQL.judge) { $0.verdicts(judged, under: rule, now: now) }
+                var report = try await transaction.runAndCommit([judge])[0].one(VerdictReport.init(_:))
+                report.suspectRoutes = suspectRoutes
+                return report
+            })
     }
 }
 

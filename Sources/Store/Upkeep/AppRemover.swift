@@ -12,21 +12,18 @@ struct AppRemover: Sendable {
     /// The order goes from what is sent to what it needs: plans first, so that no more parcels are cut; the app last,
     /// once a call finds nothing below it.
     func removeSome() async throws(PostgresError) -> Int {
-        let pool = pool
-        return try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) -> Int in
-                let claimed = try await transaction.run([Query(PlannerSQL.throughKeys), Query(AppRemovalSQL.claim)])[1]
-                guard let app = try claimed.first(Int64.init) else { return 0 }
-                for step in AppRemovalSQL.steps {
-                    let query = Query(step) {
-                        $0.int64("app", app)
-                        $0.int64("limit", Self.rowsMax)
-                    }
-                    let count = try await transaction.run(query).affectedRows
-                    if count > 0 { return count }
+        try await pool.retryingTransaction { transaction throws(PostgresError) -> Int in
+            let claimed = try await transaction.run([Query(PlannerSQL.throughKeys), Query(AppRemovalSQL.claim)])[1]
+            guard let app = try claimed.first(Int64.init) else { return 0 }
+            for step in AppRemovalSQL.steps {
+                let query = Query(step) {
+                    $0.int64("app", app)
+                    $0.int64("limit", Self.rowsMax)
                 }
-                return try await transaction.run(Query(AppRemovalSQL.app) { $0.int64("app", app) }).affectedRows
+                let count = try await transaction.run(query).affectedRows
+                if count > 0 { return count }
             }
+            return try await transaction.run(Query(AppRemovalSQL.app) { $0.int64("app", app) }).affectedRows
         }
     }
 }

@@ -52,7 +52,6 @@ package struct Sweeper: Sendable {
                 $0.int64("limit", Self.rowsMax)
             },
         ]
-        let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries)
             let strays = try await HistoryPartitions(pool: pool).maintain(daysKept: retention.historyDays, now: now)
@@ -74,7 +73,6 @@ extension Sweeper {
         guard outlived.count > 0 else { return 0 }
         let feedback = FeedbackStore(pool: pool)
         for app in outlived.unnumbered { try await feedback.number(AppID(app)) }
-        let pool = pool
         return try await pool.retryingConflicts { () throws(PostgresError) in
             try await pool.run(Query(FeedbackSQL.sweep) { $0.rows(olderThan: kept, now) })
                 .one { row throws(PostgresError) in Int(try row.int64()) }
@@ -83,8 +81,7 @@ extension Sweeper {
 
     /// Own values go as soon as their message is over: they may be as large as all else that is kept of it.
     private func sweepOwnValues() async throws(PostgresError) -> Int {
-        let pool = pool
-        return try await pool.retryingConflicts { () throws(PostgresError) in
+        try await pool.retryingConflicts { () throws(PostgresError) in
             try await pool.run(
                 [
                     Query(PlannerSQL.throughKeys),
