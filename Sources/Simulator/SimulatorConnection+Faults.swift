@@ -18,7 +18,7 @@ extension SimulatorConnection {
     /// - Parameter judge: judges the request; told whether to answer it.
     func follow(
         _ fault: ScriptedFault.Kind?, _ streamID: Int32, judge: (_ isAnswered: Bool) -> Void,
-        refuse: (APNsRefusal) -> Void, answer: (ScriptedAnswer) -> Void
+        answer: (ScriptedAnswer) -> Void
     ) {
         switch fault {
         case nil: judge(true)
@@ -30,7 +30,6 @@ extension SimulatorConnection {
             judge(true)
             extraDelay = .zero
         case .silence: judge(false)
-        case .refuse(let refusal): refuse(refusal)
         case .answer(let scripted): answer(scripted)
         case .goAway(let goAway) where goAway.noticeBefore != nil:
             sayGoAway(goAway, lastStreamID: streamID)
@@ -61,7 +60,7 @@ extension SimulatorConnection {
         case .goAway(let goAway): sayGoAway(goAway, lastStreamID: max(0, streamID - 2))
         case .reset(let code): if streamID > 0 { resetStream(streamID, code) }
         case .streamLimit(let limit): change(limit: limit)
-        case .refuse, .answer, .slow, .silence: break
+        case .answer, .slow, .silence: break
         case .stall: willStall = true
         case .close:
             // Answers to earlier requests are still sent.

@@ -5,7 +5,7 @@ import TLS
 final class SimulatorListener {
     private let world: SimulatorWorld
     private let tls: TLSContext
-    private var acceptors: [Acceptor] = []
+    private var acceptor: Acceptor?
     private var connections: [Int: SimulatorConnection] = [:]
     private var port: UInt16 = 0
     private var lastNumber = 0
@@ -20,23 +20,19 @@ final class SimulatorListener {
 
     /// - Returns: the port; a second call returns the same one.
     func open() throws(ReactorError) -> UInt16 {
-        guard acceptors.isEmpty else { return port }
-        let reach = world.settings.reach
+        guard acceptor == nil else { return port }
         let listening = try ListeningSocket(
-            binding: reach == .everyone
+            binding: world.settings.reach == .everyone
                 ? SocketAddress(everyAddressPort: world.settings.port)
                 : SocketAddress(loopbackPort: world.settings.port))
         port = listening.address.port
-        let second = reach == .bothLoopbacks ? SocketAddress(loopbackIPv6Port: port) : nil
-        let secondListening = try second.map { address throws(ReactorError) in try ListeningSocket(binding: address) }
-        try accept(from: listening)
-        if let secondListening { try accept(from: secondListening) }
+        acceptor = try Acceptor(listening, on: world.loop) { [weak self] socket in self?.serve(socket) }
         return port
     }
 
     func close() {
-        for acceptor in acceptors { acceptor.close() }
-        acceptors.removeAll()
+        acceptor?.close()
+        acceptor = nil
         closeConnections(isAbrupt: false)
     }
 
@@ -45,10 +41,6 @@ final class SimulatorListener {
     }
 
     var openConnections: [SimulatorConnection] { connections.keys.sorted().compactMap { connections[$0] } }
-
-    private func accept(from listening: ListeningSocket) throws(ReactorError) {
-        acceptors.append(try Acceptor(listening, on: world.loop) { [weak self] socket in self?.serve(socket) })
-    }
 
     private func serve(_ socket: StreamSocket) {
         guard connections.count < world.settings.connectionsMax || makeRoom() else { return socket.close() }

@@ -34,7 +34,6 @@ package struct ScriptedFault: Sendable {
         case reset(HTTP2ErrorCode)
         /// A SETTINGS frame with this stream limit; the request is processed.
         case streamLimit(UInt32)
-        case refuse(APNsRefusal)
         case answer(ScriptedAnswer)
         case slow(Duration)
         /// Processed and kept, but never answered.

@@ -42,8 +42,6 @@ package struct SimulatorSettings: Sendable {
 package enum SimulatorReach: Sendable {
     /// This machine, at 127.0.0.1.
     case loopback
-    /// The same and ::1, on the same port.
-    case bothLoopbacks
     /// Every IPv4 address of this machine: for containers, whose neighbours are other machines.
     case everyone
 }

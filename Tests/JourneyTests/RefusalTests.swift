@@ -15,8 +15,8 @@ extension Journeys {
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, Self.live, through: gateway)
                 try await world.fill(.forest, [Device](.live, 5, family: 1), through: gateway)
-                await peer.follow(
-                    SimulatorScript(faults: [ScriptedFault(.refuse(.invalidProviderToken), at: 1, every: 1)]))
+                let refusal = ScriptedAnswer(status: 403, reason: "InvalidProviderToken")
+                await peer.follow(SimulatorScript(faults: [ScriptedFault(.answer(refusal), at: 1, every: 1)]))
                 let message = try await gateway.broadcast(.garden)
                 try await eventually("the lane's block") {
                     try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") == 1 }

@@ -8,32 +8,18 @@ import Testing
 
 @Suite("A provider token shown to the APNs simulator", .serialized)
 struct ProviderTokenTests {
-    private func standIn(
-        scope: RegisteredKey.Scope = .legacy, environment: APNsSimulatorSettings.Environment = .both
-    ) async throws -> StandIn {
+    private func standIn() async throws -> StandIn {
         try await StandIn { settings, key in
-            settings.environment = environment
             settings.keys = .registered([
-                RegisteredKey(
-                    keyID: StandIn.keyID, teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(), scope: scope),
+                RegisteredKey(keyID: StandIn.keyID, teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM()),
                 RegisteredKey(keyID: "OTHERTEAMK", teamID: "OTHERTEAM1", publicKeyPEM: try key.publicPEM()),
-                RegisteredKey(
-                    keyID: "TOPICKEY01", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
-                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY02")),
-                RegisteredKey(
-                    keyID: "TOPICKEY02", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
-                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY03")),
-                RegisteredKey(
-                    keyID: "TOPICKEY03", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
-                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY02")),
+                RegisteredKey(keyID: "SECONDKEY1", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM()),
             ])
         }
     }
 
-    private func reason(_ provider: Provider, _ authorization: String, topic: String = "com.example.carillon") throws
-        -> String
-    {
-        let answer = try provider.ask(Push(authorization: authorization, [("apns-topic", topic)]))
+    private func reason(_ provider: Provider, _ authorization: String) throws -> String {
+        let answer = try provider.ask(Push(authorization: authorization, [("apns-topic", "com.example.carillon")]))
         return answer.status == 200 ? "" : answer.body
     }
 
@@ -76,31 +62,16 @@ struct ProviderTokenTests {
         #expect(try reason(provider, authorization) == #"{"reason":"ExpiredProviderToken"}"#)
     }
 
-    @Test("binds the connection to its team, and a topic key to its related keys")
+    @Test("binds the connection to its team")
     func binding() async throws {
         let standIn = try await standIn()
-        let unrelated = #"{"reason":"UnrelatedKeyIdInToken"}"#
         let provider = try standIn.connect()
-        #expect(try reason(provider, standIn.authorization()) == "")
-        #expect(try reason(provider, standIn.authorization(keyID: "OTHERTEAMK", teamID: "OTHERTEAM1")) == unrelated)
-        #expect(try reason(provider, standIn.authorization(keyID: "TOPICKEY01")) == unrelated)
-        let bound = try standIn.connect()
-        let first = try standIn.authorization(keyID: "TOPICKEY01")
-        #expect(try reason(bound, first) == "")
-        #expect(try reason(bound, standIn.authorization()) == unrelated)
-        let other = try standIn.authorization(keyID: "TOPICKEY02")
-        #expect(try reason(bound, other) == "")
-        #expect(try reason(bound, other, topic: "com.example.other").contains("TopicDisallowed"))
-        // This key is related to the second key, not to the one that bound the connection.
-        #expect(try reason(bound, standIn.authorization(keyID: "TOPICKEY03")) == unrelated)
-        #expect(try reason(bound, first) == "")
-    }
-
-    @Test("fails with BadEnvironmentKeyIdInToken if its key is for the other environment")
-    func environment() async throws {
-        let standIn = try await standIn(scope: .team(.sandbox), environment: .production)
-        let reason = try reason(standIn.connect(), standIn.authorization())
-        #expect(reason == #"{"reason":"BadEnvironmentKeyIdInToken"}"#)
+        let first = try standIn.authorization()
+        #expect(try reason(provider, first) == "")
+        let other = try reason(provider, standIn.authorization(keyID: "OTHERTEAMK", teamID: "OTHERTEAM1"))
+        #expect(other == #"{"reason":"UnrelatedKeyIdInToken"}"#)
+        #expect(try reason(provider, standIn.authorization(keyID: "SECONDKEY1")) == "")
+        #expect(try reason(provider, first) == "")
     }
 }
 

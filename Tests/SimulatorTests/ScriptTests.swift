@@ -98,7 +98,8 @@ struct ScriptTests {
     @Test("refuses a limited number of requests over all connections")
     func storm() async throws {
         let (standIn, provider, authorization) = try await open([
-            ScriptedFault(.refuse(.serviceUnavailable), at: 1, every: 1, times: 5)
+            ScriptedFault(
+                .answer(ScriptedAnswer(status: 503, reason: "ServiceUnavailable")), at: 1, every: 1, times: 5)
         ])
         let statuses = try (0..<3).map { _ in try provider.ask(Push(authorization: authorization)).status }
         let other = try standIn.connect()

@@ -49,14 +49,6 @@ struct StrangerTests {
         #expect(terminalCounts.contains(.complete))
     }
 
-    @Test("connects by IPv6 if the simulator listens on both loopback addresses")
-    func ipv6() async throws {
-        let standIn = try await StandIn { settings, _ in settings.common.reach = .bothLoopbacks }
-        let socket = try StreamSocket.connect(to: SocketAddress(loopbackIPv6Port: standIn.port))
-        socket.close()
-        #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)
-    }
-
     @Test("loses its connection if the simulator stops, and connects again after a restart")
     func restart() async throws {
         let standIn = try await StandIn()

@@ -97,7 +97,6 @@ final class APNsSession: ProviderSession {
         if push.apnsID.isEmpty { push.apnsID = Self.madeID() }
         connection.follow(
             connection.nextFault(at: .push), streamID, judge: { judge(push, streamID, isAnswered: $0) },
-            refuse: { refuse(push, $0, streamID, token: Self.token(of: push)) },
             answer: { answer($0, push, streamID) })
     }
 

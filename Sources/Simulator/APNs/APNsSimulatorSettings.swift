@@ -2,7 +2,7 @@ import TLS
 
 /// The behaviour of an APNs stand-in without a script.
 package struct APNsSimulatorSettings: Sendable {
-    /// The environment of certificates, keys, and device tokens that the grammar binds to one.
+    /// The environment of certificates, and of device tokens that the grammar binds to one.
     package enum Environment: Sendable {
         case production
         case sandbox
@@ -45,22 +45,13 @@ package struct APNsSimulatorSettings: Sendable {
     }
 }
 
+/// A key for all topics of its team, in both environments.
 package struct RegisteredKey: Sendable {
-    package enum Scope: Sendable, Equatable {
-        /// Created before 2025: all topics, both environments.
-        case legacy
-        /// All topics of the team, one environment.
-        case team(APNsSimulatorSettings.Environment)
-        /// These bundle ids only; one other key may share the connection.
-        case topics([String], APNsSimulatorSettings.Environment, relatedKeyID: String?)
-    }
-
     package let keyID: String
     package let teamID: String
     package let publicKeyPEM: [UInt8]
-    package let scope: Scope
 
-    package init(keyID: String, teamID: String, publicKeyPEM: [UInt8], scope: Scope = .legacy) {
-        (self.keyID, self.teamID, self.publicKeyPEM, self.scope) = (keyID, teamID, publicKeyPEM, scope)
+    package init(keyID: String, teamID: String, publicKeyPEM: [UInt8]) {
+        (self.keyID, self.teamID, self.publicKeyPEM) = (keyID, teamID, publicKeyPEM)
     }
 }

@@ -2,20 +2,19 @@ import Basis
 import Signing
 
 struct ProviderTokenValidator {
-    private let keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)]?
-    private let environment: APNsSimulatorSettings.Environment
+    /// By key id; nil: the signature is not checked.
+    private let keys: [String: (teamID: String, verifier: ES256PublicKey)]?
     private let ageMax: Duration
     private let spoilsConnection: Bool
     private var changes: ProviderTokenChanges
     /// Verified tokens by their text: verifying a signature is expensive.
-    private var verified: [String: (token: ProviderToken, key: RegisteredKey?)] = [:]
+    private var verified: [String: ProviderToken] = [:]
 
     /// A real provider has one token per key and hour.
     private static let verifiedMax = 1_000
     private static let scheme = "bearer"
 
     init(_ settings: APNsSimulatorSettings) throws(SigningError) {
-        environment = settings.environment
         ageMax = settings.providerTokenAgeMax
         spoilsConnection = settings.expiredTokenSpoilsConnection
         changes = ProviderTokenChanges(
@@ -24,8 +23,8 @@ struct ProviderTokenValidator {
             keys = nil
             return
         }
-        var keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)] = [:]
-        for key in registered { keys[key.keyID] = (key, try ES256PublicKey(pem: key.publicKeyPEM)) }
+        var keys: [String: (teamID: String, verifier: ES256PublicKey)] = [:]
+        for key in registered { keys[key.keyID] = (key.teamID, try ES256PublicKey(pem: key.publicKeyPEM)) }
         self.keys = keys
     }
 
@@ -40,14 +39,13 @@ struct ProviderTokenValidator {
             return expiry(current.token, &credentials, now)
         }
         if authorization.isEmpty || authorization.lowercased() == Self.scheme { return .missingProviderToken }
-        guard let (token, key) = verify(authorization) else { return .invalidProviderToken }
+        guard let token = verify(authorization) else { return .invalidProviderToken }
         if let refusal = expiry(token, &credentials, now) { return refusal }
-        if let key, !environment.serves(key.scope.environment) { return .badEnvironmentKeyID }
-        guard credentials.mayFollow(token, key) else { return .unrelatedKeyID }
+        guard credentials.mayFollow(token) else { return .unrelatedKeyID }
         guard changes.admit(authorization, token, nowSeconds: Self.seconds(now)) else {
             return .tooManyProviderTokenUpdates
         }
-        credentials.accept(.init(text: authorization, token: token, key: key))
+        credentials.current = .init(text: authorization, token: token)
         return nil
     }
 
@@ -61,34 +59,23 @@ struct ProviderTokenValidator {
         let age = Self.seconds(now) - token.issuedAt
         let seconds = Double(ageMax.components.seconds)
         guard age > seconds || age < -seconds else { return nil }
-        if spoilsConnection { credentials.invalidate() }
+        if spoilsConnection { credentials.isInvalidated = true }
         return .expiredProviderToken
     }
 
-    private mutating func verify(_ authorization: String) -> (ProviderToken, RegisteredKey?)? {
+    private mutating func verify(_ authorization: String) -> ProviderToken? {
         if let known = verified[authorization] { return known }
         let scheme = ProviderTokenValidator.scheme + " "
         guard authorization.prefix(scheme.count).lowercased() == scheme,
             let token = ProviderToken(Array(authorization.utf8.dropFirst(scheme.utf8.count)))
         else { return nil }
-        var key: RegisteredKey?
         if let keys {
-            guard let found = keys[token.keyID], found.key.teamID == token.teamID,
-                found.verifier.verifies(token.signingInput, signature: token.signature)
+            guard let key = keys[token.keyID], key.teamID == token.teamID,
+                key.verifier.verifies(token.signingInput, signature: token.signature)
             else { return nil }
-            key = found.key
         }
         if verified.count >= ProviderTokenValidator.verifiedMax { verified.removeAll(keepingCapacity: true) }
-        verified[authorization] = (token, key)
-        return (token, key)
-    }
-}
-
-extension RegisteredKey.Scope {
-    var environment: APNsSimulatorSettings.Environment {
-        switch self {
-        case .legacy: .both
-        case .team(let environment), .topics(_, let environment, _): environment
-        }
+        verified[authorization] = token
+        return token
     }
 }

@@ -75,11 +75,7 @@ struct PushValidator {
             return .badTopic
         }
         let bundleID = TopicRules.bundleID(ofTopic: topic)
-        if let topics, !topics.contains(bundleID) { return .topicDisallowed }
-        if case .topics(let allowed, _, _) = credentials.current?.key?.scope, !allowed.contains(bundleID) {
-            return .topicDisallowed
-        }
-        return nil
+        return topics?.contains(bundleID) ?? true ? nil : .topicDisallowed
     }
 
     private func refusalOfPayload(_ request: PushRequest) -> APNsRefusal? {

@@ -35,7 +35,6 @@ final class FCMSession: ProviderSession {
         if endpoint == .accessToken { world.summary.accessTokensAsked += 1 }
         connection.follow(
             connection.nextFault(at: endpoint), streamID, judge: { judge(request, endpoint, isAnswered: $0) },
-            refuse: { answer(ScriptedAnswer(status: $0.status, reason: $0.reason), request, endpoint) },
             answer: { answer($0, request, endpoint) })
     }
 
