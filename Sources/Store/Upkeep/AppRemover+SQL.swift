@@ -68,29 +68,6 @@ enum AppRemovalSQL {
             """)
     }
 
-    private static let registrations = Statement(
-        "app_removal_registrations",
-        """
-        DELETE FROM registrations WHERE id = ANY (ARRAY(
-            SELECT id FROM registrations WHERE app_id BETWEEN :app AND :app
-            ORDER BY app_id, installation, kind LIMIT :limit))
-        """)
-
-    private static let feedback = Statement(
-        "app_removal_feedback",
-        """
-        DELETE FROM feedback WHERE id = ANY (ARRAY(
-            SELECT id FROM feedback WHERE app_id BETWEEN :app AND :app ORDER BY app_id, installation LIMIT :limit))
-        """)
-
-    private static let idempotencyKeys = Statement(
-        "app_removal_idempotency_keys",
-        """
-        DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM idempotency_keys WHERE app_id BETWEEN :app AND :app
-            ORDER BY app_id, operation, key LIMIT :limit))
-        """)
-
     private static let credentials = Statement(
         "app_removal_credentials",
         "DELETE FROM credentials WHERE id = ANY (ARRAY(SELECT id FROM credentials WHERE app_id = :app LIMIT :limit))")
@@ -98,27 +75,6 @@ enum AppRemovalSQL {
     private static let routes = Statement(
         "app_removal_routes",
         "DELETE FROM routes WHERE id = ANY (ARRAY(SELECT id FROM routes WHERE app_id = :app LIMIT :limit))")
-
-    private static let revocations = Statement(
-        "app_removal_revocations",
-        """
-        DELETE FROM revocations WHERE id = ANY (ARRAY(
-            SELECT id FROM revocations WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit))
-        """)
-
-    private static let endedSubscriptions = Statement(
-        "app_removal_ended_subscriptions",
-        """
-        DELETE FROM ended_subscriptions WHERE id = ANY (ARRAY(
-            SELECT id FROM ended_subscriptions WHERE app_id BETWEEN :app AND :app ORDER BY app_id, id LIMIT :limit))
-        """)
-
-    private static let dueWatches = Statement(
-        "app_removal_due_watches",
-        """
-        DELETE FROM due_watches WHERE watch_id = ANY (ARRAY(
-            SELECT watch_id FROM due_watches WHERE app_id BETWEEN :app AND :app ORDER BY app_id, due_at LIMIT :limit))
-        """)
 
     private static let changes = Statement(
         "app_removal_changes",
@@ -129,13 +85,6 @@ enum AppRemovalSQL {
             WHERE w.app_id = :app LIMIT :limit))
         """)
 
-    private static let watches = Statement(
-        "app_removal_watches",
-        """
-        DELETE FROM watches WHERE id = ANY (ARRAY(
-            SELECT id FROM watches WHERE app_id BETWEEN :app AND :app ORDER BY app_id, path LIMIT :limit))
-        """)
-
     private static let nodes = Statement(
         "app_removal_nodes",
         """
@@ -143,10 +92,23 @@ enum AppRemovalSQL {
             SELECT path FROM nodes WHERE app_id BETWEEN :app AND :app ORDER BY app_id, path LIMIT :limit))
         """)
 
+    /// Removes rows of a table along its index that begins with the app.
+    private static func removal(of table: String, by key: String = "id", along order: String) -> Statement {
+        Statement(
+            "app_removal_\(table)",
+            """
+            DELETE FROM \(table) WHERE \(key) = ANY (ARRAY(
+                SELECT \(key) FROM \(table) WHERE app_id BETWEEN :app AND :app ORDER BY app_id, \(order) LIMIT :limit))
+            """)
+    }
+
     /// The steps before the app itself. Subscriptions go with their registrations.
     static let steps = [
-        plans, parcels, wakeUpParcels, ownValues, messages, wakeUps, registrations, revocations, endedSubscriptions,
-        dueWatches, changes, watches, nodes, feedback, idempotencyKeys, credentials, routes,
+        plans, parcels, wakeUpParcels, ownValues, messages, wakeUps,
+        removal(of: "registrations", along: "installation, kind"), removal(of: "revocations", along: "id"),
+        removal(of: "ended_subscriptions", along: "id"), removal(of: "due_watches", by: "watch_id", along: "due_at"),
+        changes, removal(of: "watches", along: "path"), nodes, removal(of: "feedback", along: "installation"),
+        removal(of: "idempotency_keys", by: "ctid", along: "operation, key"), credentials, routes,
     ]
 
     /// Rows that races left behind go with it.

@@ -32,28 +32,22 @@ package struct Sweeper: Sendable {
     package func sweep(_ retention: Retention, now: WallInstant? = nil) async throws(StoreFault) -> Int {
         precondition(retention.contentDays > 0 && retention.feedbackDays > 0)
         let contentKept = Self.days(retention.contentDays)
-        let queries = [
+        let aged = [
             Query(HousekeepingSQL.sweepIdempotencyKeys) { $0.rows(olderThan: Self.idempotencyKept, now) },
             Query(HousekeepingSQL.sweepRouteMinutes) { $0.rows(olderThan: Self.routeMinutesKept, now) },
             Query(HousekeepingSQL.sweepContents) { $0.rows(olderThan: contentKept, now) },
             Query(HousekeepingSQL.sweepWakeUps) { $0.rows(olderThan: Self.wakeUpsKept, now) },
             Query(HousekeepingSQL.sweepIdleSubscribers) { $0.rows(olderThan: Self.wakeUpsKept, now) },
             Query(HousekeepingSQL.sweepInlineTargets) { $0.rows(olderThan: contentKept, now) },
-            Query(LimitSQL.sweep) {
-                $0.instant("now", now)
-                $0.int64("limit", Self.rowsMax)
-            },
-            Query(HousekeepingSQL.sweepLaneBlocks) {
-                $0.instant("now", now)
-                $0.int64("limit", Self.rowsMax)
-            },
-            Query(ProgressSQL.sweepOutages) {
-                $0.instant("now", now)
-                $0.int64("limit", Self.rowsMax)
-            },
         ]
+        let ended = [LimitSQL.sweep, HousekeepingSQL.sweepLaneBlocks, ProgressSQL.sweepOutages].map { statement in
+            Query(statement) {
+                $0.instant("now", now)
+                $0.int64("limit", Self.rowsMax)
+            }
+        }
         return try await translating { () throws(PostgresError) in
-            let answers = try await pool.run(queries)
+            let answers = try await pool.run(aged + ended)
             let strays = try await HistoryPartitions(pool: pool).maintain(daysKept: retention.historyDays, now: now)
             let entries = try await sweepFeedback(retention.feedbackDays, now)
             let removed = try await AppRemover(pool: pool).removeSome()
