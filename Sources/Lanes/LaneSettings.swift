@@ -47,7 +47,6 @@ package protocol HostResolver: Sendable {
 }
 
 package struct SystemResolver: HostResolver {
-    package init() {}
     package func addresses(of host: String, port: UInt16) async throws(ReactorError) -> [SocketAddress] {
         try await NameResolver.resolve(host: host, port: port)
     }

@@ -10,14 +10,10 @@ package struct StartReport: Sendable {
     /// The settings that differ from their defaults, without their secrets.
     package let settings: [String: String]
 
-    package init(database: String, isEncrypted: Bool, settings: [String: String]) {
-        (self.database, self.isEncrypted, self.settings) = (database, isEncrypted, settings)
-    }
-
     init(_ settings: Settings, _ database: PostgresSettings) {
-        self.init(
-            database: settings.databaseURL == nil ? "private" : database.place,
-            isEncrypted: settings.tlsCertificateFile != nil, settings: settings.changes)
+        self.database = settings.databaseURL == nil ? "private" : database.place
+        isEncrypted = settings.tlsCertificateFile != nil
+        self.settings = settings.changes
     }
 
     package func metadata(listen: ListenAddress) -> Logger.Metadata {

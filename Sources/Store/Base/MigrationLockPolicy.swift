@@ -38,10 +38,6 @@ package struct MigrationWait: Equatable, Sendable {
     /// The sessions that probably hold the locks.
     package let holders: [LockHolder]
 
-    package init(name: String, tries: Int, holders: [LockHolder]) {
-        (self.name, self.tries, self.holders) = (name, tries, holders)
-    }
-
     package var whoHolds: String {
         guard !holders.isEmpty else { return "other sessions locked them first" }
         return holders.map(\.description).joined(separator: "; ")

@@ -42,11 +42,7 @@ private struct CutRun: Sendable {
     let admit: CutAdmission
     /// How often it may still meet a locked row: often enough to single out two messages of a hundred. The app's other
     /// messages wait meanwhile.
-    private var locksLeft = 16
-
-    init(store: MessageStore, order: CutOrder, now: WallInstant?, admit: @escaping CutAdmission) {
-        (self.store, self.order, self.now, self.admit) = (store, order, now, admit)
-    }
+    var locksLeft = 16
 
     mutating func cut(_ messages: ArraySlice<CutMessage>, _ lockTimeout: Duration) async -> CutResult {
         guard locksLeft > 0 else { return CutResult(replies: messages.map { _ in .failure(.contended) }) }

@@ -80,11 +80,9 @@ private struct MemberGroup: Sendable {
     let locale: String?
     let timeZone: String?
     let count: Int64
+}
 
-    init(provider: Provider?, locale: String?, timeZone: String?, count: Int64) {
-        (self.provider, self.locale, self.timeZone, self.count) = (provider, locale, timeZone, count)
-    }
-
+extension MemberGroup {
     init(_ row: inout Row) throws(PostgresError) {
         provider = Provider(rawValue: try row.int16())
         (locale, timeZone, count) = (try row.textOrNil(), try row.textOrNil(), try row.int64())
