@@ -3,9 +3,6 @@ import Model
 
 /// Translates APNs' answer into a verdict. Bodies come from a stranger: whatever they hold, the status still counts.
 package enum APNsResponse {
-    /// A documented error body has about 60 bytes. Bytes beyond this are not read.
-    package static let bodyBytesMax = 1_024
-
     /// `retryAfter`: the value of that header, if there was one.
     package static func classify(status: Int, body: Span<UInt8>, retryAfter: Duration? = nil) -> ProviderVerdict {
         // The common path: nothing to read.
@@ -14,9 +11,9 @@ package enum APNsResponse {
             return ProviderVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
         }
         let error = APNsErrorBody(reading: body)
-        let known = error.reasonBytes.flatMap { knownRow(status, body.extracting($0)) }
-        let row = known ?? APNsRejections.row(forStatus: status, hasReason: error.reasonBytes != nil)
-        let reason = known?.reason ?? unknownReason(status, body, error.reasonBytes)
+        let known = error.reason.flatMap { knownRow(status, $0) }
+        let row = known ?? APNsRejections.row(forStatus: status, hasReason: error.reason != nil)
+        let reason = known?.reason ?? unknownReason(status, error.reason)
         return ProviderVerdict(
             outcome: outcome(row, reason, status == 410 ? error.timestamp : .none, retryAfter),
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
@@ -51,8 +48,8 @@ package enum APNsResponse {
     }
 
     /// Returns the row of a known reason. It means the same on another status, except that only a 410 retires at once.
-    private static func knownRow(_ status: Int, _ reason: Span<UInt8>) -> APNsReasonRow? {
-        guard let row = APNsRejections.rows.first(where: { reason.spells($0.reason) }) else { return nil }
+    private static func knownRow(_ status: Int, _ reason: String) -> APNsReasonRow? {
+        guard let row = APNsRejections.rows.first(where: { $0.reason.hasSameBytes(as: reason) }) else { return nil }
         if row.meaning == .rejected(.tokenUnregistered), status != 410 {
             return APNsReasonRow(
                 status: status, reason: row.reason, meaning: .rejected(.tokenSuspect), after: nil, connection: .keep,
@@ -63,15 +60,11 @@ package enum APNsResponse {
 
     /// Keeps a reason that we do not know yet if it has letters and blanks only, as APNs' reasons do. Anything else
     /// might echo a token or payload.
-    private static func unknownReason(_ status: Int, _ body: Span<UInt8>, _ range: Range<Int>?) -> String {
+    private static func unknownReason(_ status: Int, _ reason: String?) -> String {
         let reasonBytesMax = 48
-        guard let range, range.count <= reasonBytesMax else { return "status_\(status)" }
-        var reason: [UInt8] = []
-        for index in range {
-            let byte = body[index]
-            guard byte.isLetter || byte == UInt8(ascii: " ") else { return "status_\(status)" }
-            reason.append(byte)
-        }
-        return String(decoding: reason, as: UTF8.self)
+        guard let reason, reason.utf8.count <= reasonBytesMax,
+            reason.utf8.allSatisfy({ $0.isLetter || $0 == UInt8(ascii: " ") })
+        else { return "status_\(status)" }
+        return reason
     }
 }

@@ -1,5 +1,6 @@
 import Basis
 import JSON
+import ProviderInterface
 
 /// The parts of Google's error answer (`google.rpc.Status`) that we need.
 ///
@@ -96,16 +97,5 @@ enum FCMDuration {
             number = number * 10 + Int64(digit - UInt8(ascii: "0"))
         }
         return number
-    }
-}
-
-extension Span<UInt8> {
-    /// Copies the bytes for readers that take arrays: not on the common path.
-    func copied() -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(addingCapacity: count) { (copy: inout OutputSpan<UInt8>) in
-            for index in indices { copy.append(self[index]) }
-        }
-        return bytes
     }
 }

@@ -1,6 +1,7 @@
 import Basis
 import Calendar
 import Model
+import ProviderInterface
 
 /// Translates FCM's answer into a verdict. Bodies come from a stranger: whatever they hold, the status still counts.
 package enum FCMResponse {
