@@ -36,7 +36,6 @@ package enum FilterExpectation: String, Equatable, Sendable {
     case attributeName = "the attribute's name"
     case and, or
     case comma = "a comma"
-    case openingParenthesis = "("
     case closingParenthesis = ")"
     case openingBracket = "["
     case closingBracket = "]"

@@ -9,14 +9,14 @@ package final class ListeningSocket {
     /// The bound address. It holds the port that the kernel chose if port 0 was asked for.
     package let address: SocketAddress
 
-    package static let backlogDefault: Int32 = 1_024
+    private static let backlog: Int32 = 1_024
 
-    package init(binding address: SocketAddress, backlog: Int32 = ListeningSocket.backlogDefault) throws(ReactorError) {
+    package init(binding address: SocketAddress) throws(ReactorError) {
         let descriptor = try newSocket(address)
         setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         if address.family == .ipv6 { setOption(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         let bound = unsafe address.withKernelAddress { unsafe bind(descriptor, $0, $1) }
-        guard bound == 0, listen(descriptor, backlog) == 0 else {
+        guard bound == 0, listen(descriptor, ListeningSocket.backlog) == 0 else {
             let failure = SystemErrno.last
             _ = Glibc.close(descriptor)
             throw .system(call: "bind", failure)
