@@ -5,7 +5,8 @@
 package struct BatchQueue<Entry: Sendable>: Sendable {
     private let batchesMax: Int
     private let entriesMax: Int
-    private var waiting: [Entry] = []
+    /// nil: the entry has left, and what it holds may go.
+    private var waiting: [Entry?] = []
     /// The entries at the front of `waiting` that have left.
     private var goneCount = 0
     private var batchesOut = 0
@@ -22,7 +23,8 @@ package struct BatchQueue<Entry: Sendable>: Sendable {
         guard batchesOut < batchesMax, goneCount < waiting.count else { return nil }
         batchesOut += 1
         let end = min(goneCount + entriesMax, waiting.count)
-        let batch = Array(waiting[goneCount..<end])
+        let batch = waiting[goneCount..<end].compactMap(\.self)
+        for place in goneCount..<end { waiting[place] = nil }
         goneCount = end
         // Compacted rarely, so that each entry is moved once or twice in all.
         if 2 * goneCount >= waiting.count {

@@ -14,6 +14,7 @@ package struct FanOutService: Sendable {
     private static let subscriptionsMax = 20_000
     private static let pollEvery: Duration = .seconds(1)
 
+    private let first: WorkLoop
     private let loops: [WorkLoop]
 
     package init(
@@ -27,7 +28,10 @@ package struct FanOutService: Sendable {
                 format: StoredContent.format),
             context: context)
         let delayed = "wake-ups delayed"
-        let second = WorkLoop(delayed, pollEvery: nil, context) { _ throws(StoreFault) in try await fanOut.notify() }
+        let second = WorkLoop(delayed, pollEvery: nil, context) { _ throws(StoreFault) in
+            // The first alone wakes for what falls due.
+            try await fanOut.notify() == .more ? .more : .idle
+        }
         let first = WorkLoop(delayed, pollEvery: Self.pollEvery, context) { rounds throws(StoreFault) in
             // There is more than one transaction's work. A small fan-out need not wait for a large one.
             if rounds == 1 { second.notify() }
@@ -41,11 +45,12 @@ package struct FanOutService: Sendable {
             _ throws(StoreFault) in
             try await removals.removeNext() ? .more : .idle
         }
+        self.first = first
         loops = [first, second, revoker, remover]
     }
 
     /// Watched nodes have changed.
-    package func notify() { loops[0].notify() }
+    package func notify() { first.notify() }
 
     /// Makes `run` return when the transactions under way are done.
     package func stop() { loops.stop() }

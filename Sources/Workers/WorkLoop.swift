@@ -17,11 +17,13 @@ package final class WorkLoop: Sendable {
         package static let idle = Round.idle(dueIn: nil)
     }
 
-    private static let pauseAfterFault: Duration = .seconds(1)
+    /// The sleep after a round that did not find the work that is due: another loop's transaction holds it.
+    private static let pauseWhileHeld: Duration = .milliseconds(50)
 
     private let consequence: String
     private let pollEvery: Duration?
     private let waitsAtStart: Bool
+    private let pauseAfterFault: Duration
     private let database: DatabaseWatch
     private let round: @Sendable (Int) async throws(StoreFault) -> Round
     private let signal = CoalescingSignal()
@@ -31,13 +33,16 @@ package final class WorkLoop: Sendable {
     ///   - consequence: of a fault, in the log's words, such as "planning delayed".
     ///   - pollEvery: the longest sleep, in case a notification was lost; nil: only a notification ends it.
     ///   - waitsAtStart: the first round follows the first poll interval.
-    ///   - round: takes the number of rounds since the sleep, from 0. After a fault, a poll follows within a second.
+    ///   - pauseAfterFault: the poll after a fault comes so soon; it repeats the round from its beginning.
+    ///   - round: takes the number of rounds since the sleep, from 0.
     package init(
-        _ consequence: String, pollEvery: Duration?, waitsAtStart: Bool = false, _ context: ServiceContext,
+        _ consequence: String, pollEvery: Duration?, waitsAtStart: Bool = false,
+        pauseAfterFault: Duration = .seconds(1),
+        _ context: ServiceContext,
         round: @escaping @Sendable (Int) async throws(StoreFault) -> Round
     ) {
         (self.consequence, self.pollEvery, self.waitsAtStart) = (consequence, pollEvery, waitsAtStart)
-        (database, self.round) = (context.database, round)
+        (self.pauseAfterFault, database, self.round) = (pauseAfterFault, context.database, round)
     }
 
     /// Ends the sleep. After a round under way, another one follows.
@@ -57,7 +62,7 @@ package final class WorkLoop: Sendable {
         for await _ in signal.signals {
             guard let sleep = await work() else { continue }
             let now = Clocks.monotonicNow()
-            // One that comes sooner asks again.
+            // A pending alarm that rings sooner stays: the work after it sets the next one.
             if let alarm, alarm.at > now, alarm.at <= now + sleep { continue }
             alarm?.task.cancel()
             alarm = setAlarm(now + sleep)
@@ -70,13 +75,15 @@ package final class WorkLoop: Sendable {
         var rounds = 0
         do throws(StoreFault) {
             while !isStopped.load(ordering: .relaxed), !Task.isCancelled {
-                if case .idle(let due) = try await round(rounds) { return [due, pollEvery].compactMap(\.self).min() }
+                if case .idle(let due) = try await round(rounds) {
+                    return [due == .zero ? Self.pauseWhileHeld : due, pollEvery].compactMap(\.self).min()
+                }
                 rounds += 1
             }
             return nil
         } catch {
             database.failed(consequence, error)
-            return pollEvery.map { min($0, Self.pauseAfterFault) }
+            return pollEvery.map { min($0, pauseAfterFault) }
         }
     }
 

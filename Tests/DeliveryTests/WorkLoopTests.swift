@@ -37,6 +37,19 @@ import Workers
         }
     }
 
+    @Test("Work that is due and not found is not looked for without a pause") func noSpin() async throws {
+        let (rounds, seen) = AsyncStream.makeStream(of: ContinuousClock.Instant.self)
+        let loop = WorkLoop("work delayed", pollEvery: Self.never, ServiceContext()) { _ in
+            seen.yield(.now)
+            return .idle(dueIn: .zero)
+        }
+        try await running(loop) {
+            var iterator = rounds.makeAsyncIterator()
+            let first = try #require(await iterator.next())
+            #expect(try #require(await iterator.next()) - first >= .milliseconds(50))
+        }
+    }
+
     @Test("A sooner sleep replaces a later one") func sooner() async throws {
         let (rounds, seen) = AsyncStream.makeStream(of: Void.self)
         let count = Atomic(0)

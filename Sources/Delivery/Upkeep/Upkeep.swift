@@ -21,7 +21,8 @@ actor Upkeep {
     static func loop(_ stores: Stores, _ settings: DeliverySettings, _ lanes: LanePool) -> WorkLoop {
         let upkeep = Upkeep(stores, settings, lanes)
         return WorkLoop(
-            "upkeep delayed", pollEvery: settings.upkeepEvery, waitsAtStart: true, stores.context
+            "upkeep delayed", pollEvery: settings.upkeepEvery, waitsAtStart: true,
+            pauseAfterFault: settings.upkeepEvery, stores.context
         ) { _ throws(StoreFault) in try await upkeep.run() }
     }
 
