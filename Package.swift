@@ -162,7 +162,7 @@ let package = Package(
             "WakeUp", .services,
             [
                 "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
-                "QueueRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "GroupCommit", "Workers",
+                "ProviderInterface", "Providers", "Store", "WakeUpStore", "GroupCommit", "Workers",
                 "CompiledMessages", "Credentials", "Delivery", .product(name: "Logging", package: "swift-log"),
             ]),
         target(

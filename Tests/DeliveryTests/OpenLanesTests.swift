@@ -76,7 +76,7 @@ struct OpenLanesTests {
         }
     }
 
-    @Test("is the only lane whose reports count")
+    @Test("leaves no other lane whose reports count")
     func dropped() async throws {
         try await Self.withOpenLane { lanes, _ in
             func event(_ lane: Int, of credential: Int64 = 1) -> LaneHealth.Event? {

@@ -246,7 +246,7 @@ struct DispatcherSecondLeaseTests {
 
 @Suite("Pushes that a dispatcher submitted")
 struct DispatcherSubmittedTests {
-    @Test("are in flight until they have an outcome, from the lane or from the gateway")
+    @Test("count as in flight until they have an outcome, from the lane or from the gateway")
     func inFlight() {
         var bench = DispatcherBench()
         bench.lease()

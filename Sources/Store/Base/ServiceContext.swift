@@ -3,7 +3,7 @@ import Logging
 import Model
 import Reactor
 
-/// What all services of one process share: made once, and handed on as one value.
+/// The log, clock, steps and database of one process. Its services share them as one value, which is made once.
 package struct ServiceContext: Sendable {
     package let log: Logger
     /// Returns the civil time. Tests set their own.
