@@ -28,9 +28,7 @@ extension JSON.Number {
     /// The place after the number that begins at `start`; nil if no complete number begins there.
     static func end(in bytes: [UInt8], from start: Int) -> Int? {
         var index = start
-        func has(_ letters: String) -> Bool {
-            index < bytes.count && letters.utf8.contains(bytes[index])
-        }
+        func has(_ letters: String) -> Bool { index < bytes.count && letters.utf8.contains(bytes[index]) }
         func takeDigits() -> Bool {
             let first = index
             while has("0123456789") { index += 1 }

@@ -32,9 +32,7 @@ extension JSON {
         public var names: [String] { members.map(\.name) }
 
         /// The value of the member with this name; nil if there is none. Walks all members.
-        public subscript(name: String) -> JSON? {
-            members.first { $0.name.hasSameBytes(as: name) }?.value
-        }
+        public subscript(name: String) -> JSON? { members.first { $0.name.hasSameBytes(as: name) }?.value }
     }
 }
 
@@ -45,7 +43,5 @@ extension JSON.Object: RandomAccessCollection {
 }
 
 extension JSON.Object: ExpressibleByDictionaryLiteral {
-    public init(dictionaryLiteral members: (String, JSON)...) {
-        self.init(members.map { (name: $0.0, value: $0.1) })
-    }
+    public init(dictionaryLiteral members: (String, JSON)...) { self.init(members.map { (name: $0.0, value: $0.1) }) }
 }

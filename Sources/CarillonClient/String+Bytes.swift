@@ -8,9 +8,7 @@ extension String {
 
 extension [String] {
     /// Whether both lists hold the same texts, byte by byte, in the same order.
-    func hasSameBytes(as other: [String]) -> Bool {
-        elementsEqual(other) { $0.hasSameBytes(as: $1) }
-    }
+    func hasSameBytes(as other: [String]) -> Bool { elementsEqual(other) { $0.hasSameBytes(as: $1) } }
 }
 
 extension RawRepresentable<String> {

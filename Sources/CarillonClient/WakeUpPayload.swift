@@ -20,13 +20,9 @@ struct WakeUpPayload {
 
     private let members: [Member: String]
 
-    init?(_ payload: [String: String]) {
-        self.init { payload[$0] }
-    }
+    init?(_ payload: [String: String]) { self.init { payload[$0] } }
 
-    init?(userInfo: [AnyHashable: Any]) {
-        self.init { userInfo[$0] }
-    }
+    init?(userInfo: [AnyHashable: Any]) { self.init { userInfo[$0] } }
 
     /// nil if one of the members is not a string: the gateway writes strings alone.
     private init?(_ value: (_ name: String) -> Any?) {
@@ -106,8 +102,7 @@ extension WakeUpPayload {
         for object in [children.additions, children.changes] {
             guard object.allSatisfy({ $0.value.bool == true }) else { return nil }
         }
-        return .init(
-            additions: children.additions.names, changes: children.changes.names, removals: children.removals)
+        return .init(additions: children.additions.names, changes: children.changes.names, removals: children.removals)
     }
 
     private func json(_ member: Member) -> JSON? { members[member].flatMap { try? JSON(parsing: $0) } }

@@ -22,9 +22,7 @@ package enum Console {
     private static let exitCodeOfOutput: Int32 = 74
 
     /// Writes beside the answer. Nobody can be told if that fails.
-    private static func writeBeside(_ text: String) {
-        try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
-    }
+    private static func writeBeside(_ text: String) { try? FileHandle.standardError.write(contentsOf: Data(text.utf8)) }
 
     /// Writes one line that says why the program can't go on.
     package static func complain(_ line: String) { remark("carillon: " + line) }
@@ -46,8 +44,7 @@ package enum Console {
     static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
 
     private static func canOverwrite(_ output: FileHandle) -> Bool {
-        isatty(output.fileDescriptor) == 1
-            && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
+        isatty(output.fileDescriptor) == 1 && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
 
     /// Writes a question without a line end, to be answered behind it.

@@ -13,9 +13,7 @@ package enum CredentialText {
     private static let fingerprintCharacters = 16
 
     static func writeTable(_ credentials: [JSONValue]) {
-        guard !credentials.isEmpty else {
-            return Console.remark("No credentials yet: carillon credentials add --help")
-        }
+        guard !credentials.isEmpty else { return Console.remark("No credentials yet: carillon credentials add --help") }
         table(of: credentials, now: Clocks.wallNow()).write()
     }
 

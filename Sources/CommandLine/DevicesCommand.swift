@@ -163,8 +163,7 @@ package struct DevicesCommand: AsyncParsableCommand {
             answer["installation"] = .string(installation)
             answer["kind"] = kind.map(JSONValue.string)
             answer["state"] = "unregistered"
-            return Output(
-                .object(answer), "\(installation) is unregistered" + (kind.map { " for \($0)." } ?? "."))
+            return Output(.object(answer), "\(installation) is unregistered" + (kind.map { " for \($0)." } ?? "."))
         }
     }
 

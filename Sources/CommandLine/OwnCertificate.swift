@@ -30,8 +30,6 @@ struct OwnCertificate {
     /// Whether it is valid for an address, such as 127.0.0.1 or ::1.
     func lists(address: String) -> Bool {
         guard let bytes = SocketAddress(literal: address, port: 0)?.bytes else { return false }
-        return chain[0]._subjectAlternativeNames().contains {
-            $0.nameType == .ipAddress && Array($0.contents) == bytes
-        }
+        return chain[0]._subjectAlternativeNames().contains { $0.nameType == .ipAddress && Array($0.contents) == bytes }
     }
 }

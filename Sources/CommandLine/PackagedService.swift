@@ -103,9 +103,7 @@ package struct PackagedService: Sendable {
         guard let path = variables[prefix + "SETTINGS_FILE"], let file = contents(path),
             let members = (try? JSONReader.read(file))?.object?.members
         else { return variables }
-        let texts = members.compactMap { member in
-            member.value.string.map { (prefix + member.name.uppercased(), $0) }
-        }
+        let texts = members.compactMap { member in member.value.string.map { (prefix + member.name.uppercased(), $0) } }
         return variables.merging(texts) { given, other in given.isEmpty ? other : given }
     }
 

@@ -14,8 +14,7 @@ package struct ProgressText {
     private var progress: JSONObject? { message.object?["progress"]?.object }
 
     package var ended: Int64 {
-        progress?["ended"]?.integer
-            ?? message.members("outcomes").map { $0.value.integer ?? 0 }.sum
+        progress?["ended"]?.integer ?? message.members("outcomes").map { $0.value.integer ?? 0 }.sum
     }
 
     private var audience: Int64? { message.object?["audience"]?.integer }

@@ -101,9 +101,7 @@ package struct SendCommand: AsyncParsableCommand {
                 throw CommandFault(.usage, "no terminal to ask after the test; give --yes to continue without asking")
             }
             try await test(on: receivers, message, client, &sent, interruption)
-            if isTestOnly {
-                return remark("Only the test was sent, because no audience is given (--all, --tag, ...).")
-            }
+            if isTestOnly { return remark("Only the test was sent, because no audience is given (--all, --tag, ...).") }
         }
         if !yes { try await ask(message, receivers, client, tests: sent.tests) }
         try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach, interruption) {
@@ -181,9 +179,7 @@ package struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private static func toCome(
-        _ accepted: JSONValue, _ id: String, app: String, _ message: JSONObject
-    ) -> String {
+    private static func toCome(_ accepted: JSONValue, _ id: String, app: String, _ message: JSONObject) -> String {
         let hour = SendQuestion(message, count: nil).hour.map { " It is sent " + $0 + "." } ?? ""
         let cancel = "carillon messages cancel \(id) --app \(app)"
         guard accepted.shown("state") == "scheduled" else {

@@ -164,8 +164,7 @@ extension WaitText {
             else { return nil }
             let place = WaitPlace(
                 provider: wait.shown("provider"), environment: wait.shown("environment"), topic: WaitText.topic(wait))
-            self.init(
-                cause, app: app, at: place, since: text("since"), reason: text("reason"), until: text("until"))
+            self.init(cause, app: app, at: place, since: text("since"), reason: text("reason"), until: text("until"))
         }
     }
 }

@@ -107,8 +107,7 @@ extension WakeUpCommand.Subscriptions {
         @Argument(help: "The subscription's id, as subscriptions list shows it.") var id: String
 
         func ask(_ client: GatewayClient) async throws -> Output {
-            let subscription = try await client.get(
-                try app.path("wakeup", "subscriptions", id), as: .wholeSubscription)
+            let subscription = try await client.get(try app.path("wakeup", "subscriptions", id), as: .wholeSubscription)
             return Output(subscription) {
                 for member in subscription.object?.members ?? [] {
                     Console.write("\(member.name): \(member.value.sentence)")
@@ -148,8 +147,7 @@ extension WakeUpCommand.Subscriptions {
             }
             let which = (state.map { "\($0) " } ?? "") + "subscriptions" + (path.map { " to \($0)" } ?? "")
             try confirm("Revoke all \(which) of \(try app.slug())?", yes)
-            let route = GatewayClient.path(
-                try app.path("wakeup", "subscriptions"), [("path", path), ("state", state)])
+            let route = GatewayClient.path(try app.path("wakeup", "subscriptions"), [("path", path), ("state", state)])
             return Output(
                 try await client.send("DELETE", route, as: .revoking),
                 "The \(which) of \(try app.slug()) are being revoked in the background.")

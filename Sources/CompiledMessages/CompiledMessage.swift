@@ -93,9 +93,7 @@ package struct CompiledMessage: Sendable {
             }
             return (provider.id, fault, texts)
         }
-        let serving = providers.filter {
-            $0.serves(content.options.pushType) && asked?.contains($0.id) ?? true
-        }
+        let serving = providers.filter { $0.serves(content.options.pushType) && asked?.contains($0.id) ?? true }
         checkedBefore = serving.filter { !$0.takesRecords && record?.hasPush(for: $0.id) ?? false }.map(\.id)
         forms = serving.filter { [checkedBefore] in !checkedBefore.contains($0.id) }.map { provider in
             (provider.id, Self.form(marked, message, for: provider))

@@ -250,7 +250,5 @@ extension UInt8 {
 }
 
 extension NotificationText {
-    fileprivate func over(_ other: NotificationText) -> NotificationText {
-        NotificationText { self[$0] ?? other[$0] }
-    }
+    fileprivate func over(_ other: NotificationText) -> NotificationText { NotificationText { self[$0] ?? other[$0] } }
 }

@@ -15,9 +15,7 @@ package enum StoredContent {
 
     private static func write(_ content: MessageContent, to writer: inout JSONWriter) {
         writer.member("push_type", content.options.pushType.rawValue)
-        if let notification = content.notification {
-            writer.object("notification") { write(notification, to: &$0) }
-        }
+        if let notification = content.notification { writer.object("notification") { write(notification, to: &$0) } }
         if !content.localizations.isEmpty {
             writer.object("localizations") { writer in
                 for localization in content.localizations {

@@ -116,9 +116,9 @@ extension TemplateReader {
     /// Empty if no name begins here.
     private mutating func takeName() -> String {
         let start = index
-        while index < bytes.count,
-            ExpressionLexer.isLetter(bytes[index]) || index > start && bytes[index].isDigit
-        { index += 1 }
+        while index < bytes.count, ExpressionLexer.isLetter(bytes[index]) || index > start && bytes[index].isDigit {
+            index += 1
+        }
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
 

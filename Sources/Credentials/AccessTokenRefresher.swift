@@ -204,9 +204,7 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
 }
 
 extension CredentialService {
-    package func accessToken(
-        _ source: any AccessTokenSource, of app: AppID, log: Logger
-    ) -> AccessTokenRefresher {
+    package func accessToken(_ source: any AccessTokenSource, of app: AppID, log: Logger) -> AccessTokenRefresher {
         AccessTokenRefresher(source, of: app, fetches: tokenFetches, endpoint: tokenEndpoint, log: log)
     }
 }

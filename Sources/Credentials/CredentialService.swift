@@ -48,11 +48,7 @@ package struct CredentialService: Sendable {
         answer: @escaping @Sendable (WrittenCredentials) -> [UInt8]
     ) async throws(CredentialFault) -> IdempotentReply {
         // This comes first: a credential that was valid when submitted may have expired since.
-        if let claim,
-            let earlier = try await stored(await store.earlier(claim, app: app))
-        {
-            return earlier
-        }
+        if let claim, let earlier = try await stored(await store.earlier(claim, app: app)) { return earlier }
         let (provider, form) = (submission.provider, submission.form)
         let credential = try await keyFiles.open(for: app) { () throws(CredentialFault) in
             try Self.read(form, of: provider)

@@ -31,8 +31,7 @@ package enum TargetHost {
     package static func isPrivate(_ host: String) -> Bool {
         let name = canonical(host)
         if let address = SocketAddress(literal: name, port: 443) { return !address.isPublic }
-        return name.isEmpty || endsInNumber(name)
-            || privateZones.contains { name == $0 || name.hasSuffix("." + $0) }
+        return name.isEmpty || endsInNumber(name) || privateZones.contains { name == $0 || name.hasSuffix("." + $0) }
     }
 
     /// The name in lower case, without the dot of a name that is written in full.

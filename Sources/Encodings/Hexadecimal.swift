@@ -10,9 +10,7 @@ package enum Hexadecimal {
 
     /// Appends sixteen digits, the most significant first.
     package static func append(_ word: UInt64, to text: inout [UInt8]) {
-        text.append(addingCapacity: 16) { (digits: inout OutputSpan<UInt8>) in
-            append(word, bits: 64, to: &digits)
-        }
+        text.append(addingCapacity: 16) { (digits: inout OutputSpan<UInt8>) in append(word, bits: 64, to: &digits) }
     }
 
     package static func text(_ bytes: [UInt8]) -> String {

@@ -44,9 +44,7 @@ package struct OwnValueChunk: Equatable, Sendable {
         return value(at: index)
     }
 
-    private func value(at index: Int) -> ArraySlice<UInt8> {
-        bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
-    }
+    private func value(at index: Int) -> ArraySlice<UInt8> { bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]] }
 
     private func index(of member: Int64) -> Int? {
         var (low, high) = (0, members.count)

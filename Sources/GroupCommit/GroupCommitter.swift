@@ -108,9 +108,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         state.withLock { state in
             if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
                 let operations = batch.entries.map { call(of: $0).operations[$0.place] }
-                return (
-                    (batch.number, operations), state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
-                )
+                return ((batch.number, operations), state.startsCommit(of: app, besideAtMost: settings.appCommitsMax))
             }
             state.queues[app]?.commits -= 1
             if state.queues[app]?.commits == 0 { state.queues[app] = nil }

@@ -33,9 +33,7 @@ extension HTTP2ClientSession {
         unsafe appendTableChanges(UnsafeBufferPointer(rebasing: frame.dropFirst(FrameHeader.bytes)), to: &output)
         let slot = unsafe notes.pointee.slots.base + place
         if let bytes = unsafe slot.pointee.header.base {
-            unsafe slot.pointee.fields.withUnsafeBufferPointer {
-                unsafe encoder.append($0, in: bytes, to: &output)
-            }
+            unsafe slot.pointee.fields.withUnsafeBufferPointer { unsafe encoder.append($0, in: bytes, to: &output) }
         }
         let length = output.count - start - FrameHeader.bytes
         output[start] = UInt8(truncatingIfNeeded: length >> 16)

@@ -248,9 +248,7 @@ extension ConnectionMachine {
         case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
             return now >= dialUntil ? end(.unreachable) : []
         case .open, .draining:
-            if let pingSentAt {
-                return now - pingSentAt >= times.pingDeadline ? end(.connectionLost) : []
-            }
+            if let pingSentAt { return now - pingSentAt >= times.pingDeadline ? end(.connectionLost) : [] }
             return now - receivedAt >= times.pingAfter ? [ping(now)] : []
         }
     }

@@ -36,11 +36,8 @@ package struct AnswerBatch: Sendable {
     /// answers.
     package let isSent: Bool
 
-    package init(
-        ticket: BatchTicket, answers: [Answer], members: [Int32], bytes: [UInt8], isSent: Bool = false
-    ) {
-        (self.ticket, self.answers, self.members) = (ticket, answers, members)
-        (self.bytes, self.isSent) = (bytes, isSent)
+    package init(ticket: BatchTicket, answers: [Answer], members: [Int32], bytes: [UInt8], isSent: Bool = false) {
+        (self.ticket, self.answers, self.members, self.bytes, self.isSent) = (ticket, answers, members, bytes, isSent)
     }
 }
 

@@ -41,9 +41,7 @@ package final class ConnectionPlaces: Sendable {
             metadata: ["limit": "\(limits.connectionsMax)"])
     }
 
-    fileprivate func enterAgain(_ place: ConnectionPlace) {
-        state.withLock { $0.open[place.id] = place }
-    }
+    fileprivate func enterAgain(_ place: ConnectionPlace) { state.withLock { $0.open[place.id] = place } }
 
     fileprivate func leave(_ place: ConnectionPlace) { state.withLock { $0.open[place.id] = nil } }
 

@@ -121,9 +121,7 @@ extension RequestGate {
             // A chunked body ends with a blank line too.
             if stallHandler.isInBody { length = min(length, Self.chunkedBytesMax) }
             length = heads.end(in: bytes, upTo: length, isInHead: !stallHandler.isInBody) ?? length
-            for place in heads.takeOffers() {
-                bytes.setInteger(HeadWalk.noOffer, at: bytes.readerIndex + place)
-            }
+            for place in heads.takeOffers() { bytes.setInteger(HeadWalk.noOffer, at: bytes.readerIndex + place) }
         }
         guard length < bytes.readableBytes else { return bytes }
         let piece = bytes.readSlice(length: length)

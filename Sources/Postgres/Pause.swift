@@ -17,9 +17,7 @@ final class Pause: TimerHandler {
 
     /// Waits. Called on the loop, by an actor that is pinned to it.
     static func wait(_ duration: Duration, on loop: ReactorLoop, isolation: isolated (any Actor)? = #isolation) async {
-        await withCheckedContinuation { waiter in
-            _ = loop.schedule(at: loop.now + duration, tag: 0, Pause(waiter))
-        }
+        await withCheckedContinuation { waiter in _ = loop.schedule(at: loop.now + duration, tag: 0, Pause(waiter)) }
     }
 }
 

@@ -76,9 +76,7 @@ package actor PostgresListener: PinnedActor {
         let connection = PostgresConnection(settings, loop: loop)
         try await connection.open()
         let sink = self.sink
-        await connection.onNotification { notification in
-            PostgresListener.send(.notification(notification), sink)
-        }
+        await connection.onNotification { notification in PostgresListener.send(.notification(notification), sink) }
         let statements = channels.map { Query(Statement(unprepared: "LISTEN \(PostgresListener.quoted($0))")) }
         do throws(PostgresError) {
             _ = try await connection.run(statements, .nothing, deadline: PostgresListener.pingDeadline)

@@ -74,9 +74,7 @@ package struct PostgresSettings: Sendable {
     private var hosts: [Substring] { list("host").isEmpty ? list("hostaddr") : list("host") }
 
     /// The database's name. libpq also accepts a whole connection string here, which may contain a password.
-    private var database: String {
-        value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? ""
-    }
+    private var database: String { value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? "" }
 
     /// The role and the database, also where the address leaves them to libpq's defaults.
     package var login: (role: String, database: String) {

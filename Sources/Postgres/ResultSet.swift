@@ -38,9 +38,7 @@ import CPostgres
     /// - Parameter fits: whether a column of this type can be read; 0 stands for a column in text format.
     @inline(__always)
     func cell(_ row: Int, _ column: Int, _ fits: (UInt32) -> Bool) throws(PostgresError) -> BinaryCell {
-        guard holds(row, column), fits(columnTypes[column]), let cell = borrow(row, column) else {
-            throw shape(column)
-        }
+        guard holds(row, column), fits(columnTypes[column]), let cell = borrow(row, column) else { throw shape(column) }
         return cell
     }
 

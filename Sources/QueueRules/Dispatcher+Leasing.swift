@@ -222,8 +222,7 @@ extension Dispatcher {
         let left = settings.membersMax - lanes.load.members
         if lane.members == 0 { return left > -settings.membersReserve }
         let parcelsLeft = settings.parcelsMax - lanes.load.parcels
-        return lane.members < min(holdMax, left)
-            && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
+        return lane.members < min(holdMax, left) && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
     }
 
     /// The most transactional members that a lane may hold on top of its other bounds.

@@ -39,8 +39,7 @@ extension Dispatcher {
         let handedBack = lease.others.count { $0.outcome == .unsent(.withdrawn) }
         let lane = lanes.place(of: key)
         let isInTime = now - runs[place].run.leasedAtMonotonic < settings.laneWaitMax / 2
-        lanes[lane].hold.noteAnswered(
-            lease.accepted.count + lease.others.count - handedBack, isInTime: isInTime)
+        lanes[lane].hold.noteAnswered(lease.accepted.count + lease.others.count - handedBack, isInTime: isInTime)
         // A parcel in quarantine yields when its window is over.
         guard handedBack > 0, now >= runs[place].noStreamAfter, runs[place].scope != .lapsed else { return }
         runs[place].wasLate = true

@@ -194,8 +194,7 @@ package struct Settlement: Equatable, Sendable {
         history: [HistoryEntry] = [], takenBack: [RegistrationID] = [], badgeSet: Int64? = nil,
         complaint: MessageComplaint? = nil
     ) {
-        (self.parcel, self.message, self.route) = (parcel, message, route)
-        (self.epoch, self.settles) = (epoch, settles)
+        (self.parcel, self.message, self.route, self.epoch, self.settles) = (parcel, message, route, epoch, settles)
         (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)
         (self.pendingAfter, self.sample, self.history) = (pendingAfter, sample, history)
         (self.takenBack, self.badgeSet, self.complaint) = (takenBack, badgeSet, complaint)

@@ -16,9 +16,7 @@ extension ParcelRun {
 
     /// Records the outcome of the member at `position`. A second outcome for the same member is ignored.
     /// - Parameter quote: the provider's documented reason; empty: there is none.
-    package mutating func record(
-        _ outcome: Outcome, for position: Int, quote: String = "", now: MonotonicInstant
-    ) {
+    package mutating func record(_ outcome: Outcome, for position: Int, quote: String = "", now: MonotonicInstant) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         switch outcome {
         case .accepted:

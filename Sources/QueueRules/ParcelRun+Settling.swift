@@ -65,8 +65,7 @@ extension ParcelRun {
         case .fenced(let status):
             guard let status else { return pending.settlement.pendingAfter == 0 ? .finished : .lost }
             let isOurOwn =
-                status.epoch == parcel.epoch && status.isLeased
-                && status.settles == pending.settlement.settles + 1
+                status.epoch == parcel.epoch && status.isLeased && status.settles == pending.settlement.settles + 1
             guard isOurOwn else { return .lost }
         }
         settles += 1

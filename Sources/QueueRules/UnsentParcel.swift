@@ -51,10 +51,9 @@ package struct UnsentParcel: Equatable, Sendable {
             }
             bits[index >> 3] |= 1 << UInt8(index & 7)
         }
-        let groups = [(false, unsent), (true, perhapsShown)].filter { !$0.1.isEmpty }
-            .map {
-                (terminalStatus: TerminalStatus.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1)
-            }
+        let groups = [(false, unsent), (true, perhapsShown)].filter { !$0.1.isEmpty }.map {
+            (terminalStatus: TerminalStatus.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1)
+        }
         return Settlement(
             parcel: id, message: message, route: route, epoch: epoch, settles: settles,
             terminalCounts: groups.map { TerminalCount(terminalStatus: $0.terminalStatus, count: $0.members.count) },

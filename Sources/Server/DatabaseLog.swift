@@ -6,8 +6,7 @@ extension Logger {
     func note(_ report: DatabaseWatch.Report) {
         switch report.news {
         case .lost:
-            warning(
-                "Database lost: pushes wait and requests get 503", metadata: ["reason": "\(report.reason)"])
+            warning("Database lost: pushes wait and requests get 503", metadata: ["reason": "\(report.reason)"])
         case .stillLost(let duration):
             error(
                 "Database still lost: pushes wait and requests get 503",

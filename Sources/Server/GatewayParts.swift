@@ -44,9 +44,7 @@ struct APIService: NamedService {
 
     private func serve() async throws {
         do {
-            try await server.run { port in
-                announce(ListenAddress(host: listen.host, port: UInt16(clamping: port)))
-            }
+            try await server.run { port in announce(ListenAddress(host: listen.host, port: UInt16(clamping: port))) }
         } catch is CancellationError {
             return
         } catch let failure as IOError {

@@ -108,8 +108,7 @@ package struct GatewayProgram: Sendable {
             context)
         let lanes = LanePool(
             credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
-        let delivery = DeliveryService(
-            stores: stores, lanes: lanes, settings: deliverySettings, process: process)
+        let delivery = DeliveryService(stores: stores, lanes: lanes, settings: deliverySettings, process: process)
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
         let fanOut = FanOutService(
             stores: wakeUpStores, delivery: delivery, parcelMembersMax: deliverySettings.parcelMembersMax, context)

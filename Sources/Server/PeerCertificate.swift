@@ -7,9 +7,7 @@ extension Channel {
     ///
     /// It is prepared at once: the client's library stops the program if it learns that a connection has begun after the
     /// connection's end.
-    func prepared(
-        _ prepare: (ChannelPipeline.SynchronousOperations) throws -> Void
-    ) -> EventLoopFuture<Void> {
+    func prepared(_ prepare: (ChannelPipeline.SynchronousOperations) throws -> Void) -> EventLoopFuture<Void> {
         let done = eventLoop.makeCompletedFuture { try prepare(pipeline.syncOperations) }
         // Later than the failure, for the same reason.
         done.whenFailure { _ in self.eventLoop.execute { self.close(promise: nil) } }

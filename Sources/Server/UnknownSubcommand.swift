@@ -19,9 +19,7 @@ package struct UnknownSubcommand {
         var path = CommandPath()
         let asksHelp = arguments.first == "help"
         for (place, word) in arguments.enumerated() where !(word == "help" && path.isGroup) {
-            if word.hasPrefix("-") {
-                return asksHelp ? nil : behindOptions(arguments, from: place, in: path)
-            }
+            if word.hasPrefix("-") { return asksHelp ? nil : behindOptions(arguments, from: place, in: path) }
             guard path.isGroup else { return asksHelp ? UnknownSubcommand(word, in: path) : nil }
             guard path.enter(word) else { return UnknownSubcommand(word, in: path) }
         }

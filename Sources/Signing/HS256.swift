@@ -12,8 +12,7 @@ package struct HS256Key: Sendable {
     package init(secret: [UInt8]) throws(SigningError) {
         guard HS256Key.secretBytes.contains(secret.count) else { throw .keyOfOtherKind }
         ERR_clear_error()
-        key = try unsafe KeyOwner(
-            adopting: EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nil, secret, secret.count))
+        key = try unsafe KeyOwner(adopting: EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, nil, secret, secret.count))
     }
 
     package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] { try key.sign(message) }

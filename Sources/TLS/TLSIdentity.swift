@@ -93,8 +93,7 @@ extension TLSIdentity {
 /// Loads OpenSSL's old ciphers once per process; false if the machine has no legacy provider. The default provider is
 /// loaded first, by name, because OpenSSL stops loading it by itself once another one is requested.
 private let legacyProvider: Bool =
-    unsafe OSSL_PROVIDER_load(nil, "default") != nil
-    && OSSL_PROVIDER_load(nil, "legacy") != nil
+    unsafe OSSL_PROVIDER_load(nil, "default") != nil && OSSL_PROVIDER_load(nil, "legacy") != nil
 
 /// One owner of an X509. Proof for `@unchecked`: OpenSSL counts with atomics, and a built one never changes.
 @safe final class CertificateHandle: @unchecked Sendable {

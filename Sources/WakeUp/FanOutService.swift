@@ -17,10 +17,7 @@ package struct FanOutService: Sendable {
     private let first: WorkLoop
     private let loops: [WorkLoop]
 
-    package init(
-        stores: WakeUpStores, delivery: DeliveryService, parcelMembersMax: Int,
-        _ context: ServiceContext
-    ) {
+    package init(stores: WakeUpStores, delivery: DeliveryService, parcelMembersMax: Int, _ context: ServiceContext) {
         let fanOut = FanOutRound(
             store: stores.fanOuts, delivery: delivery, contents: WakeUpContents(delivery: delivery).all,
             order: FanOutOrder(

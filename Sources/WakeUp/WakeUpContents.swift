@@ -27,9 +27,7 @@ struct WakeUpContents: Sendable {
         MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
     }
 
-    private func content(
-        _ id: MessageID, _ message: MessageContent, _ provider: any PushProvider
-    ) -> FanOutContent {
+    private func content(_ id: MessageID, _ message: MessageContent, _ provider: any PushProvider) -> FanOutContent {
         let stored = StoredContent.encode(message)
         if let delivery {
             let compiled = CompiledMessage(message, message: id, for: [provider.id])

@@ -33,9 +33,7 @@ package struct ChildLog: Sendable {
     ///   - overflowSeq: the number up to which the watch keeps no changes.
     ///   - present: the changed children that have data, at most `childrenMax`: those that changed last.
     ///   - leaves: the leaves of these, at most `NodeData.leavesMax`, with those of each child together.
-    package init(
-        of path: NodePath, _ changes: [Change], overflowSeq: Int64, present: [String], leaves: [ChildLeaf]
-    ) {
+    package init(of path: NodePath, _ changes: [Change], overflowSeq: Int64, present: [String], leaves: [ChildLeaf]) {
         self.overflowSeq = overflowSeq
         func childPath(_ key: String) -> NodePath { NodePath(stored: path.prefix + key) }
         self.changes = changes.map { ($0, childPath($0.child)) }

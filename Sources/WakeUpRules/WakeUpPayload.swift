@@ -13,9 +13,7 @@ package struct WakeUpPayload: Equatable, Sendable {
 
     package private(set) var members: [JSONMember]
 
-    fileprivate init(_ members: [(String, String)]) {
-        self.members = members.map { JSONMember($0.0, .string($0.1)) }
-    }
+    fileprivate init(_ members: [(String, String)]) { self.members = members.map { JSONMember($0.0, .string($0.1)) } }
 
     package var bytes: [UInt8] { JSONValue.object(JSONObject(members)).bytes }
 

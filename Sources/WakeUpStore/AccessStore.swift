@@ -72,9 +72,7 @@ package struct AccessStore: Sendable {
     }
 
     /// Adds a key. Throws `.conflict` if another one has its `kid`; false: the app has as many as it may have.
-    package func addKey(
-        kid: String, algorithm: String, sealed: [UInt8], app: AppID
-    ) async throws(StoreFault) -> Bool {
+    package func addKey(kid: String, algorithm: String, sealed: [UInt8], app: AppID) async throws(StoreFault) -> Bool {
         let query = Query(AccessSQL.addKey) {
             $0.int64("app", app.value)
             $0.text("kid", kid)

@@ -23,8 +23,7 @@ extension FanOutRun {
 
         init(_ row: inout Row, watches: Int) throws(PostgresError) {
             index = try row.place(upTo: watches)
-            (id, registration) = (try row.int64(), try row.int64())
-            (mode, isExpired) = (try row.stored(), try row.bool())
+            (id, registration, mode, isExpired) = (try row.int64(), try row.int64(), try row.stored(), try row.bool())
         }
     }
 

@@ -140,8 +140,7 @@ enum RemovalSQL {
         """)
 
     /// Lets the next portion be taken, behind those of others.
-    static let goOn = Statement(
-        "removal_go_on", "UPDATE node_removals SET due_at = \(now) WHERE id = :removal")
+    static let goOn = Statement("removal_go_on", "UPDATE node_removals SET due_at = \(now) WHERE id = :removal")
 
     /// Ends the removals of these nodes, and of those below.
     static let endBelow = Statement(

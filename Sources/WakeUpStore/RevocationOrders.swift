@@ -9,9 +9,7 @@ extension FanOutStore {
     /// - Parameters:
     ///   - path: nil: any.
     ///   - state: nil: any.
-    package func order(
-        endOf path: NodePath?, _ state: SubscriptionState?, app: AppID
-    ) async throws(StoreFault) {
+    package func order(endOf path: NodePath?, _ state: SubscriptionState?, app: AppID) async throws(StoreFault) {
         let order = Query(RevocationOrderSQL.order) {
             $0.int64("app", app.value)
             $0.text("path", path?.text)

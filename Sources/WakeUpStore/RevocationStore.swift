@@ -100,8 +100,7 @@ private struct RevocationRun: Sendable {
 
         init(_ row: inout Row) throws(PostgresError) {
             (id, app, watch) = (try row.int64(), try row.int64(), try row.int64OrNil())
-            (reason, slug) = (try row.stored(), try row.text())
-            (through, after) = (try row.int64(), try row.int64())
+            (reason, slug, through, after) = (try row.stored(), try row.text(), try row.int64(), try row.int64())
             (kind, state, endsAtMost) = (try row.stored(), try row.int16OrNil(), try row.int64OrNil())
         }
 
@@ -144,9 +143,7 @@ private struct RevocationRun: Sendable {
 
     /// Finds subscriptions to end: those of the next app's job, and after the last job those that have ended or expired,
     /// or the other way round if there are none. Returns false if there is nothing to do.
-    mutating func find(
-        after lastApp: Int64, in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Bool {
+    mutating func find(after lastApp: Int64, in transaction: PostgresTransaction) async throws(PostgresError) -> Bool {
         let claim = Query(RevocationSQL.claim) { $0.int64("last_app", lastApp) }
         let next = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].first(Job.init)
         if next.map({ $0.app <= lastApp }) ?? true, try await findOfAllApps(in: transaction) { return true }
@@ -247,9 +244,7 @@ private struct RevocationRun: Sendable {
         let ended = found.filter { !kept.contains($0.id) }
         let notices = notices(of: ended)
         var queries: [Query] = []
-        if !ended.isEmpty {
-            queries.append(Query(removal) { $0.int64Array("subscriptions", ended.map(\.id)) })
-        }
+        if !ended.isEmpty { queries.append(Query(removal) { $0.int64Array("subscriptions", ended.map(\.id)) }) }
         if let job { queries += next(job, ended: ended.count) }
         var writer = MessageWriter(notices, now: now)
         let written = try await writer.write(beside: queries, in: transaction)

@@ -151,9 +151,7 @@ extension SubscriptionStore {
     }
 
     /// Returns one subscription; nil: the app has none with this id.
-    package func subscription(
-        _ id: SubscriptionID, app: AppID
-    ) async throws(StoreFault) -> SubscriptionRecord? {
+    package func subscription(_ id: SubscriptionID, app: AppID) async throws(StoreFault) -> SubscriptionRecord? {
         try await translating { () throws(PostgresError) in try await records([id.value], app).first }
     }
 

@@ -2,7 +2,5 @@ import Server
 
 @main
 struct Carillon {
-    static func main() async {
-        await CarillonCommand.runToEnd()
-    }
+    static func main() async { await CarillonCommand.runToEnd() }
 }

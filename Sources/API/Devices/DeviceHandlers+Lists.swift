@@ -107,8 +107,7 @@ extension DeviceHandlers {
         let user = try Self.user(of: call)
         let app = try await apps.app(of: call)
         let report = try await translating(.isIdempotent, await registry.erase(user: user, app: app.id))
-        apps.log.note(
-            .userErased, app: app.slug, by: call.caller, ["registrations": "\(report.registrations)"])
+        apps.log.note(.userErased, app: app.slug, by: call.caller, ["registrations": "\(report.registrations)"])
         return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))
     }
 }

@@ -28,8 +28,7 @@ package final class ConnectionHandlerInstaller: ChannelInboundHandler, Removable
             try pipeline.addHandler(stallHandler, position: .after(parser))
             try pipeline.addHandler(RequestShortcutHandler(shortcut), position: .after(stallHandler))
             try pipeline.addHandler(RequestGate(stallHandler), position: .before(parser))
-            try pipeline.addHandler(
-                AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .after(placeHandler))
+            try pipeline.addHandler(AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .after(placeHandler))
             try boundBuffers(of: context.channel)
         } catch {
             // The connection is already gone.

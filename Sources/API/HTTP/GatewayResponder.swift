@@ -100,9 +100,7 @@ package struct GatewayResponder: HTTPResponder {
         let caller = try await caller(of: match, pending)
         let share = await share(of: match, caller, request)
         pending.isOfStranger = share == .strangers
-        if caller.hasKey || (match.endpoint.isOfApp && share != .strangers) {
-            places.keyWasShown(on: pending.channel)
-        }
+        if caller.hasKey || (match.endpoint.isOfApp && share != .strangers) { places.keyWasShown(on: pending.channel) }
         guard share == .strangers else {
             return try await PoolShare.$current.withValue(share) {
                 try await respond(to: pending, target, match, caller)
@@ -135,9 +133,7 @@ package struct GatewayResponder: HTTPResponder {
         }
     }
 
-    private func match(
-        _ method: HTTPRequest.Method, _ target: RequestTarget
-    ) throws(Problem) -> EndpointMatch {
+    private func match(_ method: HTTPRequest.Method, _ target: RequestTarget) throws(Problem) -> EndpointMatch {
         guard let fault = target.fault else { return try EndpointTable.match(method, target.segments) }
         guard let match = try? EndpointTable.match(method, target.segments), case .statuses = match.endpoint.refusals
         else { throw fault }

@@ -34,8 +34,7 @@ package struct GatewayServices: Sendable {
         (self.stores, self.wakeUpStores) = (stores, wakeUpStores)
         (self.registrations, self.intake) = (registrations, intake)
         (self.credentials, self.nodeWriter, self.readAccess) = (credentials, nodeWriter, readAccess)
-        (self.adminKeySHA256, self.readiness) = (adminKeySHA256, readiness)
-        (self.entropy, self.limits) = (entropy, limits)
+        (self.adminKeySHA256, self.readiness, self.entropy, self.limits) = (adminKeySHA256, readiness, entropy, limits)
     }
 }
 

@@ -37,8 +37,7 @@ struct Resources: Sendable {
             messages: messages, watches: MessageFollowers(store: messages.store, limits: limits, reads: reads),
             limits: limits, authenticator: authenticator)
         feedback = FeedbackHandlers(apps: apps, store: services.stores.feedback, reads: reads)
-        credentials = CredentialHandlers(
-            apps: apps, service: services.credentials, log: log)
+        credentials = CredentialHandlers(apps: apps, service: services.credentials, log: log)
         keys = KeyHandlers(
             apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.context.clock,
             entropy: services.entropy, log: log)
@@ -49,8 +48,7 @@ struct Resources: Sendable {
                 ofStrangers: ReadAdmission(limits, placesMax: limits.strangersReadsMax),
                 strangersTimeMax: limits.strangersReadTimeMax),
             access: services.readAccess)
-        wakeUps = WakeUpHandlers(
-            apps: apps, store: services.wakeUpStores.subscriptions, access: services.readAccess)
+        wakeUps = WakeUpHandlers(apps: apps, store: services.wakeUpStores.subscriptions, access: services.readAccess)
         access = AccessHandlers(apps: apps, access: services.readAccess, log: log)
         subscriptions = SubscriptionHandlers(
             apps: apps, store: services.wakeUpStores.subscriptions,

@@ -30,9 +30,7 @@ package final class SharedReads<Key: Hashable & Sendable, Value: Sendable>: Send
     /// The number of callers that wait for a read that has not begun.
     package var waiting: Int { callers.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
-    private func read(
-        _ key: Key, for first: [Waiter], _ read: @escaping @Sendable () async -> Value
-    ) async {
+    private func read(_ key: Key, for first: [Waiter], _ read: @escaping @Sendable () async -> Value) async {
         var reading = first
         while !reading.isEmpty {
             let value = await read()

@@ -60,9 +60,7 @@ struct MessageHandlers: Sendable {
     }
 
     /// Fixes the cutoffs of a stale audience when the message is accepted.
-    func audience(_ asked: Audience, in app: AppRecord) -> Audience {
-        asked.withCutoffs(of: app, at: clock())
-    }
+    func audience(_ asked: Audience, in app: AppRecord) -> Audience { asked.withCutoffs(of: app, at: clock()) }
 
     func made(
         _ body: [UInt8], in app: AppRecord, _ status: HTTPResponse.Status, _ more: [Answer.Header] = []

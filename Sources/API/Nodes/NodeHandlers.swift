@@ -77,9 +77,7 @@ struct NodeHandlers: Sendable {
         return try await write(call) { () throws(NodeFault) in try .put(.null, at: path) }
     }
 
-    private func write(
-        _ call: Call, _ make: () throws(NodeFault) -> TreeWrite
-    ) async throws(Problem) -> Answer {
+    private func write(_ call: Call, _ make: () throws(NodeFault) -> TreeWrite) async throws(Problem) -> Answer {
         let write: TreeWrite
         do throws(NodeFault) { write = try make() } catch { throw Problem(error, in: .body) }
         let app = try await apps.app(of: call)

@@ -23,8 +23,7 @@ struct SubscriptionHandlers: Sendable {
         let after = try call.query.cursor { SubscriptionCursor(text: $0) }
         let filter = try Self.filter(call.query)
         let app = try await apps.app(of: call)
-        let page = try await reads.read(
-            of: app.id, await store.list(app: app.id, filter, after: after, limit: limit))
+        let page = try await reads.read(of: app.id, await store.list(app: app.id, filter, after: after, limit: limit))
         guard let page else { throw .invalidCursor }
         return Answer(.ok, SubscriptionAnswer.page(page))
     }

@@ -113,9 +113,7 @@ struct WakeUpHandlers: Sendable {
         guard !providers.isEmpty, WakeUpShaping.canAddress(address) else { return false }
         let payload = WakeUpShaping.childEvent(nil, of: address) { _ in true }
         let id = MessageID(UniversalID(high: 0, low: 0))
-        return providers.allSatisfy {
-            (try? $0.compile($0.wakeUp(payload.data, presentation), message: id)) != nil
-        }
+        return providers.allSatisfy { (try? $0.compile($0.wakeUp(payload.data, presentation), message: id)) != nil }
     }
 
     private func user(_ call: Call, _ app: AppRecord) async throws -> ReadAccess.User? {

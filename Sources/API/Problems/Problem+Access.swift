@@ -20,8 +20,7 @@ extension Problem {
                 "The secret has \(bytes) bytes; it must have \(HS256Key.secretBytes.lowerBound) to "
                     + "\(HS256Key.secretBytes.upperBound).", at: pointer)
         case .pemTooLong(let bytes):
-            self.init(
-                .valueTooLong, "This has \(bytes) bytes; the limit is \(UserTokenKey.pemBytesMax).", at: pointer)
+            self.init(.valueTooLong, "This has \(bytes) bytes; the limit is \(UserTokenKey.pemBytesMax).", at: pointer)
         case .privateKey:
             self.init(
                 .invalidValue,

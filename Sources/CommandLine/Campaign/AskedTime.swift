@@ -61,8 +61,7 @@ package enum AskedTime: Equatable {
         case .now: nil
         case .instant(_, let text): text
         case .local(let local):
-            isDeviceLocal
-                ? RFC3339.formatLocal(local) : RFC3339.format(ClockText.instant(ofLocal: local, in: zone))
+            isDeviceLocal ? RFC3339.formatLocal(local) : RFC3339.format(ClockText.instant(ofLocal: local, in: zone))
         }
     }
 }

@@ -11,9 +11,7 @@ final class Interruption: Sendable {
 
     /// A message is on its way to the gateway.
     func mayLeave(app: String) {
-        lines.withLock {
-            $0 = ["The message may have been accepted. To see: carillon messages list --app \(app)"]
-        }
+        lines.withLock { $0 = ["The message may have been accepted. To see: carillon messages list --app \(app)"] }
     }
 
     /// - Parameter ids: the messages that go on if the command ends now.

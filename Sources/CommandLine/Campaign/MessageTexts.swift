@@ -48,9 +48,7 @@ package struct MessageTexts: Equatable {
         if let language, !LocaleTable.isLocale(language) {
             throw CommandFault(.usage, "--text \(text): " + Self.noLanguage(language))
         }
-        if language != nil, !part.isOfLanguage {
-            throw CommandFault(.usage, "--text \(text): \(Self.sameInAll(part))")
-        }
+        if language != nil, !part.isOfLanguage { throw CommandFault(.usage, "--text \(text): \(Self.sameInAll(part))") }
         let value = String(text[text.index(after: sign)...])
         try Self.checkVisible(value, "--text \(name)=")
         guard set(part, of: language, to: value) else {
@@ -88,9 +86,7 @@ package struct MessageTexts: Equatable {
     }
 
     /// The tag by which a language was given before, perhaps in another spelling; nil: it was not.
-    func given(_ language: String) -> String? {
-        entries.compactMap(\.language).first { Self.isSame($0, language) }
-    }
+    func given(_ language: String) -> String? { entries.compactMap(\.language).first { Self.isSame($0, language) } }
 
     /// Whether two tags are one locale, as the gateway compares them.
     private static func isSame(_ one: String?, _ other: String?) -> Bool {

@@ -60,9 +60,7 @@ package struct OwnStandIns: Sendable {
         try await ask(url + "/simulator/received/" + GatewayClient.escaped(token)).object?["pushes"]?.array ?? []
     }
 
-    package func requests() async throws -> Int64 {
-        try await summaries().map { $0.count("requests") }.sum
-    }
+    package func requests() async throws -> Int64 { try await summaries().map { $0.count("requests") }.sum }
 
     /// The counts of APNs, its sandbox and FCM, in this order.
     func summaries() async throws -> [JSONValue] {

@@ -70,9 +70,7 @@ package struct AnswerReading {
     }
 
     private mutating func end(_ members: ArraySlice<Int32>, _ outcome: Outcome, quote: String = "") {
-        for position in members {
-            others.append(PositionedOutcome(position: position, outcome: outcome, quote: quote))
-        }
+        for position in members { others.append(PositionedOutcome(position: position, outcome: outcome, quote: quote)) }
     }
 }
 

@@ -101,9 +101,7 @@ extension DeliveryEngine {
     private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {
         let (out, batch) = (delivery.out, delivery.batch)
         let (name, lane) = (out.name, out.exit.lane)
-        guard !batch.answers.isEmpty else {
-            return AnsweredLease(name, accepted: [], others: [], isSent: batch.isSent)
-        }
+        guard !batch.answers.isEmpty else { return AnsweredLease(name, accepted: [], others: [], isSent: batch.isSent) }
         let count = batch.answers.reduce(0) { $0 + Int($1.weight) }
         guard let arrived = noteArrived(count, of: name) else { return nil }
         if arrived == count { steps?.reached(.firstAnswer) }

@@ -101,9 +101,7 @@ extension DeliveryEngine {
             let routes = routesToResolve
             routesToResolve = []
             routesQueued = []
-            for route in routes {
-                take(.resolved(route.serviceRoute, await lanes.resolve(route)))
-            }
+            for route in routes { take(.resolved(route.serviceRoute, await lanes.resolve(route))) }
         }
     }
 

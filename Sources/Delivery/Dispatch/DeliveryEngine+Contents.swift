@@ -12,9 +12,7 @@ struct FoundParcel: Sendable {
     /// The values for the message's placeholders; nil: it has none.
     var values: MemberValues?
 
-    func read(by provider: Provider?) -> ReadParcel {
-        ReadParcel(parcel, message?.reading(by: provider) ?? .unread)
-    }
+    func read(by provider: Provider?) -> ReadParcel { ReadParcel(parcel, message?.reading(by: provider) ?? .unread) }
 }
 
 // Reading what leased parcels' pushes are made of. Where possible, a fault affects one parcel only, and the others

@@ -54,8 +54,7 @@ extension DeliveryEngine {
     }
 
     private nonisolated var order: CutOrder {
-        CutOrder(
-            owner: process, leaseFor: settings.dispatcher.leaseLength, parcelMembersMax: settings.parcelMembersMax)
+        CutOrder(owner: process, leaseFor: settings.dispatcher.leaseLength, parcelMembersMax: settings.parcelMembersMax)
     }
 
     private nonisolated func noteUnreadable(_ written: WrittenParcels) {
@@ -64,9 +63,7 @@ extension DeliveryEngine {
         }
     }
 
-    private nonisolated func releaseLater(
-        _ messages: [MessageID], in store: MessageStore, leasedAt: MonotonicInstant
-    ) {
+    private nonisolated func releaseLater(_ messages: [MessageID], in store: MessageStore, leasedAt: MonotonicInstant) {
         let leaseEnd = leasedAt + order.leaseFor
         Task { await release(messages, in: store, until: leaseEnd) }
     }
@@ -96,9 +93,7 @@ extension DeliveryEngine {
     }
 
     /// - Parameter known: messages that need not be read.
-    private func end(
-        _ id: CutID, _ leases: [CutLease], _ known: [CachedMessage], _ startedAt: MonotonicInstant
-    ) async {
+    private func end(_ id: CutID, _ leases: [CutLease], _ known: [CachedMessage], _ startedAt: MonotonicInstant) async {
         var (cuts, all): ([CutParcels], [FoundParcel]) = ([], [])
         for lease in leases {
             let route = lease.route
@@ -112,9 +107,7 @@ extension DeliveryEngine {
 
     /// Handles parcels that are ready for any process.
     private func leave(_ ready: [ReadyRoute], of messages: [DirectMessage]) {
-        for message in messages {
-            accepted.store(message.compiled, contentBytes: message.cut.message.content.count)
-        }
+        for message in messages { accepted.store(message.compiled, contentBytes: message.cut.message.content.count) }
         take(.planned(ready))
     }
 }

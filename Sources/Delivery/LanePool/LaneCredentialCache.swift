@@ -83,9 +83,7 @@ package actor LaneCredentialCache {
             case .certificate: break
             case .providerToken(let token):
                 await token.freshen()
-                guard token.current != nil else {
-                    return .waits(record.id, .tokenMissing, reason: token.trouble ?? "")
-                }
+                guard token.current != nil else { return .waits(record.id, .tokenMissing, reason: token.trouble ?? "") }
             case .accessToken(let token, let arrived):
                 // The fetch is not awaited: one app's slow token endpoint must not delay other apps' routes.
                 switch token.freshen(arrived: arrived) {
@@ -203,9 +201,7 @@ package actor LaneCredentialCache {
     private func prepare(
         _ record: CredentialRecord, _ app: String, _ credential: any ProviderCredential
     ) throws(CredentialFault) -> LaneCredential {
-        let found = template.endpoints.first {
-            $0.provider == record.provider && $0.environment == record.environment
-        }
+        let found = template.endpoints.first { $0.provider == record.provider && $0.environment == record.environment }
         guard let endpoint = found else { throw Self.unusable("It is for an environment that its provider lacks.") }
         let needs = credential.lane(topics: record.topics, at: endpoint)
         var log = context.log

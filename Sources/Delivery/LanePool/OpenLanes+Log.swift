@@ -19,8 +19,7 @@ extension OpenLanes {
         case .noted(.credentialRefused(let reason)): return .credentialRefused(reason: reason)
         case .noted(let event):
             let (text, name) = (event.text, event.isProvidersReason ? "reason" : "event")
-            log.notice(
-                "\(event.sentence)", metadata: metadata(of: report.key, text.isEmpty ? [:] : [name: "\(text)"]))
+            log.notice("\(event.sentence)", metadata: metadata(of: report.key, text.isEmpty ? [:] : [name: "\(text)"]))
             if case .credentialSuspected(let reason) = event { return .credentialSuspected(reason: reason) }
             return nil
         }

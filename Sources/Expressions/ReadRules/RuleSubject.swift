@@ -46,9 +46,7 @@ struct RuleSubject {
     }
 
     /// Recurses as deep as the expression nests, which the parser bounds.
-    private func operand(
-        of expression: RuleExpression, _ values: ([String]) -> RuleValue
-    ) throws(Failure) -> Operand {
+    private func operand(of expression: RuleExpression, _ values: ([String]) -> RuleValue) throws(Failure) -> Operand {
         switch expression {
         case .literal(let value): return .value(value)
         case .member(let source, let names): return try operand(of: source, names)
@@ -63,9 +61,7 @@ struct RuleSubject {
     }
 
     /// Whether the expression holds. One that fails holds no more than its negation does.
-    private func claim(
-        of expression: RuleExpression, _ values: ([String]) -> RuleValue
-    ) throws(Failure) -> Bool {
+    private func claim(of expression: RuleExpression, _ values: ([String]) -> RuleValue) throws(Failure) -> Bool {
         switch expression {
         case .literal, .member, .lookup:
             guard case .value(.bool(let claim)) = try operand(of: expression, values) else { throw Failure() }
@@ -149,7 +145,5 @@ extension RuleComparison {
 
 extension WallInstant {
     /// The milliseconds, rounded down.
-    fileprivate var millisecondsSince1970: Int64 {
-        microseconds / 1_000 - (microseconds % 1_000 < 0 ? 1 : 0)
-    }
+    fileprivate var millisecondsSince1970: Int64 { microseconds / 1_000 - (microseconds % 1_000 < 0 ? 1 : 0) }
 }

@@ -13,9 +13,7 @@ package struct DevicePatch: Equatable, Sendable {
         var known: Set<[UInt8]> = []  // lookup only
         let removed = Set(tagsRemoved.map { Array($0.utf8) })  // lookup only
         for tag in profile.tags.applied(to: stored) ?? []
-        where !removed.contains(Array(tag.utf8)) && known.insert(Array(tag.utf8)).inserted {
-            kept.append(tag)
-        }
+        where !removed.contains(Array(tag.utf8)) && known.insert(Array(tag.utf8)).inserted { kept.append(tag) }
         for tag in tagsAdded where known.insert(Array(tag.utf8)).inserted { kept.append(tag) }
         return kept
     }

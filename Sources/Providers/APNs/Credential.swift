@@ -152,8 +152,7 @@ struct APNsCertificateCredential: ProviderCredential {
     private static func fault(of error: KeyFault, in member: String) -> ProviderFault {
         switch error {
         case .wrongPassword:
-            ProviderFault(
-                "password_wrong", at: .root / "password", "The file does not open with this password.")
+            ProviderFault("password_wrong", at: .root / "password", "The file does not open with this password.")
         case .encrypted:
             ProviderFault(
                 "key_encrypted", at: .root / member,

@@ -117,9 +117,7 @@ package struct ClassifiedAnswers: Sendable {
     package mutating func note(_ complaint: MessageComplaint) { self.complaint = self.complaint ?? complaint }
 
     /// Adds a response that says the same of all its members.
-    package mutating func add(
-        _ response: ProviderResponse, _ outcome: Outcome, of verdict: ProviderVerdict
-    ) {
+    package mutating func add(_ response: ProviderResponse, _ outcome: Outcome, of verdict: ProviderVerdict) {
         add(response.members, response.status, outcome, of: verdict)
     }
 

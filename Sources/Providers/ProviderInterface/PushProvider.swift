@@ -61,9 +61,7 @@ package protocol PushProvider: Sendable {
     func picture(of body: JSONValue, badge: String?) -> NotificationPicture?
     /// Returns sentences about what its devices do not show, or show under a condition only.
     /// - Parameter text: the text in the device's language.
-    func remarks(
-        about text: NotificationText?, _ presentation: NotificationPresentation, sound: String?
-    ) -> [String]
+    func remarks(about text: NotificationText?, _ presentation: NotificationPresentation, sound: String?) -> [String]
 
     /// Compiles a message, whose texts have marks in the place of placeholders. Throws what the sender has to change.
     /// The same content compiles the same at every attempt.

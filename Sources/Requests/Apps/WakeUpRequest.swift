@@ -31,8 +31,7 @@ extension EnvelopeReader {
                 title: try requiredText("title", bytesMax: WakeUpPresentation.titleBytesMax),
                 body: try requiredText("body", bytesMax: WakeUpPresentation.bodyBytesMax))
         default:
-            throw Problem(
-                .invalidValue, "presentation must be one of background, alert.", at: pointer / "presentation")
+            throw Problem(.invalidValue, "presentation must be one of background, alert.", at: pointer / "presentation")
         }
     }
 

@@ -219,9 +219,7 @@ extension EnvelopeReader {
         switch field.form {
         case .text, .textInPaths:
             guard RegistrationRequest.isText(text) else { throw .controlCharacters(at: pointer) }
-            if case .textInPaths = field.form, RegistrationRequest.isDots(text) {
-                throw .notInPaths(text, at: pointer)
-            }
+            if case .textInPaths = field.form, RegistrationRequest.isDots(text) { throw .notInPaths(text, at: pointer) }
         case .locale: guard LocaleTable.isReported(text) else { throw .notALocale(at: pointer) }
         case .timeZoneName: return .set(try Self.timeZone(text, at: pointer))
         }

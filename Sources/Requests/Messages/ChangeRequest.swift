@@ -24,9 +24,7 @@ package struct ChangeRequest: Equatable, Sendable {
             change.ratePerSecond = try reader.integer("rate_per_second", perSecond).map { .set($0) } ?? .clear
         }
         if reader.peek("send_at") != nil { change.sendAt = try reader.anyString("send_at").map { .set($0) } ?? .clear }
-        if reader.peek("notification") != nil {
-            change.notification = try GivenNotification.read(&reader)
-        }
+        if reader.peek("notification") != nil { change.notification = try GivenNotification.read(&reader) }
         if reader.peek("audience") != nil { change.audience = try AudienceRequest.read(&reader) }
         try reader.end()
         guard change != ChangeRequest() else {

@@ -163,9 +163,7 @@ enum DatabaseFitness {
         ]
         var faults: [DatabaseFault] = []
         if encoding != "UTF8" { faults.append(.encoding(encoding, database: database)) }
-        if let owner = try row.textOrNil() {
-            faults.append(.otherOwner(owner, role: role, schema: schema ?? ""))
-        }
+        if let owner = try row.textOrNil() { faults.append(.otherOwner(owner, role: role, schema: schema ?? "")) }
         let (wanted, isThere) = (try row.textOrNil(), try row.boolOrNil() ?? false)
         if !mayCreate {
             let isOfSystem = schema.map { $0.hasPrefix("pg_") || $0 == "information_schema" } ?? false

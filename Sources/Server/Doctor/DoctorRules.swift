@@ -82,8 +82,7 @@ package enum DoctorRules {
         var shown = facts
         shown["id"] = .string(String(credential.id.value))
         shown["kind"] = .string(credential.kind.rawValue)
-        let place = CredentialText.place(
-            provider: credential.provider.name, environment: credential.environment.name)
+        let place = CredentialText.place(provider: credential.provider.name, environment: credential.environment.name)
         return "\(place): \(CredentialText.title(of: .object(shown)))"
     }
 

@@ -95,8 +95,7 @@ extension DoctorRules {
                 "gateway", "it runs at \(place) and is not ready: \(detail) (\(code))",
                 "mend what else is found here; the gateway goes on by itself")
         case .foreign(let status):
-            return .bad(
-                "gateway", "another program answers at \(place) (\(status))", "end that program, or " + start)
+            return .bad("gateway", "another program answers at \(place) (\(status))", "end that program, or " + start)
         case .unreachable(.connectionRefused):
             return .bad("gateway", "it does not run: nothing listens at \(place)", start)
         case .unreachable(let trouble):

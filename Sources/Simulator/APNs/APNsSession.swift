@@ -89,9 +89,7 @@ final class APNsSession: ProviderSession {
             return connection.answer(AnswerHeaders.refusal(.badPath, []), body: body(.badPath), streamID: streamID)
         }
         // Apple speaks HTTP/2 only. HTTP/1.1 is for the stand-in's own endpoints.
-        guard push.isHTTP2 else {
-            return connection.answer(AnswerHeaders.odd(505, []), body: [], streamID: streamID)
-        }
+        guard push.isHTTP2 else { return connection.answer(AnswerHeaders.odd(505, []), body: [], streamID: streamID) }
         var push = push
         world.summary.requests += 1
         if push.apnsID.isEmpty { push.apnsID = Self.madeID() }

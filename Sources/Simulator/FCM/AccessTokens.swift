@@ -145,9 +145,7 @@ struct AccessTokens {
     private static func fields(_ form: [UInt8]) -> [(name: String, value: String)] {
         String(decoding: form, as: UTF8.self).split(separator: "&").compactMap { pair in
             let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = halves.map { half in
-                PercentDecoding.decode(String(half.map { $0 == "+" ? " " : $0 }))
-            }
+            let texts = halves.map { half in PercentDecoding.decode(String(half.map { $0 == "+" ? " " : $0 })) }
             guard texts.count == 2, let name = texts[0], let value = texts[1] else { return nil }
             return (name, value)
         }

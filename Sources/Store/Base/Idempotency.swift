@@ -91,8 +91,7 @@ extension IdempotencyClaim {
         return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
     }
 
-    /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous repeat
-    /// waits.
+    /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous repeat waits.
     func once(
         app: AppID?, in pool: PostgresPool, _ options: TransactionOptions = TransactionOptions(),
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]

@@ -27,8 +27,7 @@ enum MigrationSQL {
 
     /// Transactions that hold tables of this schema for longer than a time, oldest first, with their age in seconds. With
     /// `only_blocking`, only those of other programs that keep work waiting, or would, such as a forgotten transaction
-    /// that has locked rows. The activity of other roles is
-    /// null if this role may not see it.
+    /// that has locked rows. The activity of other roles is null if this role may not see it.
     static let holders = Statement(
         unprepared: """
             SELECT l.pid, coalesce(nullif(a.application_name, ''), a.backend_type, ''), l.tables, coalesce(a.state, ''),

@@ -140,9 +140,7 @@ package func translated<Answer>(
 }
 
 /// Runs several calls to PostgreSQL and translates their errors to `StoreFault`.
-package func translating<Answer>(
-    _ body: () async throws(PostgresError) -> Answer
-) async throws(StoreFault) -> Answer {
+package func translating<Answer>(_ body: () async throws(PostgresError) -> Answer) async throws(StoreFault) -> Answer {
     do { return try await body() } catch { throw StoreFault(error) }
 }
 

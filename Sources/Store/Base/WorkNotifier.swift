@@ -49,9 +49,7 @@ package actor WorkNotifier {
     package init(pool: PostgresPool) { self.pool = pool }
 
     /// Returns at once.
-    nonisolated package func notify(_ work: WorkNotification) {
-        OwnWork.start { _ = Task { await send(work) } }
-    }
+    nonisolated package func notify(_ work: WorkNotification) { OwnWork.start { _ = Task { await send(work) } } }
 
     private func send(_ work: WorkNotification) async {
         guard sending.insert(work).inserted else {

@@ -43,8 +43,7 @@ package struct NewCredential: Equatable, Sendable {
         topics: [String], wholeTopics: [String] = [], facts: [UInt8], sealed: [UInt8]
     ) {
         (self.id, self.app, self.provider, self.environment) = (id, app, provider, environment)
-        (self.kind, self.topics, self.wholeTopics) = (kind, topics, wholeTopics)
-        (self.facts, self.sealed) = (facts, sealed)
+        (self.kind, self.topics, self.wholeTopics, self.facts, self.sealed) = (kind, topics, wholeTopics, facts, sealed)
     }
 
     /// The slot's form: sorted by bytes, each once, so that one set of topics is one slot.

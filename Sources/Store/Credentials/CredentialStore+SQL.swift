@@ -44,8 +44,7 @@ enum CredentialSQL {
         WHERE id = ANY (:credentials) AND app_id = :app RETURNING \(columns)
         """)
 
-    static let list = Statement(
-        "credential_list", "SELECT \(columns) FROM credentials WHERE app_id = :app ORDER BY id")
+    static let list = Statement("credential_list", "SELECT \(columns) FROM credentials WHERE app_id = :app ORDER BY id")
 
     static let retire = Statement(
         "credential_retire",

@@ -7,9 +7,7 @@ package struct WrittenCredentials: Equatable, Sendable {
     package let mismatches: [TopicMismatch]
 
     /// - Parameter answers: each row is a credential.
-    init(
-        _ answers: some Sequence<ResultSet>, _ mismatches: ResultSet, _ ids: [CredentialID]
-    ) throws(PostgresError) {
+    init(_ answers: some Sequence<ResultSet>, _ mismatches: ResultSet, _ ids: [CredentialID]) throws(PostgresError) {
         var written: [CredentialRecord] = []
         for answer in answers { written += try answer.map(CredentialRecord.init) }
         records = ids.compactMap { id in written.first { $0.id == id } }

@@ -12,9 +12,7 @@ package struct UncoveredTopic: Equatable, Sendable {
     package let topic: String
     package let registrations: Int64
 
-    package init(
-        app: String, provider: Provider, environment: PushEnvironment, topic: String, registrations: Int64
-    ) {
+    package init(app: String, provider: Provider, environment: PushEnvironment, topic: String, registrations: Int64) {
         (self.app, self.provider, self.environment) = (app, provider, environment)
         (self.topic, self.registrations) = (topic, registrations)
     }

@@ -70,9 +70,7 @@ struct CutGroup: Sendable {
     }
 
     /// Writes and leases everything, and commits.
-    func write(
-        in transaction: PostgresTransaction, admit: CutAdmission
-    ) async throws(PostgresError) -> WrittenParcels {
+    func write(in transaction: PostgresTransaction, admit: CutAdmission) async throws(PostgresError) -> WrittenParcels {
         var writer = MessageWriter(drafts, order: order, now: now)
         writer.hasLimits = hasLimits
         writer.admitted = await admit(writer.demand)

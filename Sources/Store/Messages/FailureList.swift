@@ -126,9 +126,7 @@ private struct FailureRow {
         members = try row.members(column: 6, of: HistorySQL.failures)
         provider = try row.int16OrNil().flatMap(Provider.init)
         let state = TerminalState(rawValue: try row.int16())
-        guard state != nil || !isWanted else {
-            throw .unexpectedShape(statement: HistorySQL.failures.name, column: 8)
-        }
+        guard state != nil || !isWanted else { throw .unexpectedShape(statement: HistorySQL.failures.name, column: 8) }
         terminalStatus = TerminalStatus(state ?? .accepted, try row.text())
         (attempts, at) = (try row.int16(), try row.instant())
     }

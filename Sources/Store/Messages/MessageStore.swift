@@ -50,8 +50,7 @@ package struct MessageStore: Sendable {
 
     /// The answer to an earlier request with this key; nil: none. Waits for a simultaneous repeat.
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> AcceptReply? {
-        try await translated(await claim.earlier(app: app, in: pool))
-            .map(AcceptReply.init)
+        try await translated(await claim.earlier(app: app, in: pool)).map(AcceptReply.init)
     }
 }
 

@@ -292,8 +292,7 @@ extension MessageWriter {
         for (serviceRoute, route) in routes.sorted(by: { $0.key < $1.key }) {
             precondition(admitted.contains(serviceRoute), "a parcel is leased on a route that was admitted")
             leasedRoutes.append(route)
-            claimed.append(
-                try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route, users: users))
+            claimed.append(try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route, users: users))
         }
     }
 

@@ -117,9 +117,7 @@ package struct StopStore: Sendable {
 
     private func affected(_ query: Query) async throws(StoreFault) -> Int {
         let count = try await translated(
-            await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(query).affectedRows
-            })
+            await pool.retryingConflicts { () throws(PostgresError) in try await pool.run(query).affectedRows })
         if count > 0 { steps?.reached(.stopCommitted) }
         return count
     }

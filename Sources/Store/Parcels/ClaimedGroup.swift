@@ -115,9 +115,7 @@ struct ClaimedGroup: Sendable {
 
     /// Applies the app's limits to each parcel. Members that the audience no longer includes are not counted for their
     /// users.
-    mutating func judge(
-        _ check: inout AudienceCheck, in transaction: PostgresTransaction
-    ) async throws(PostgresError) {
+    mutating func judge(_ check: inout AudienceCheck, in transaction: PostgresTransaction) async throws(PostgresError) {
         if parcels.contains(where: { $0.row.hasConditions && $0.countsUsers }) {
             _ = try await exclude(by: &check, behind: [], in: transaction)
         }

@@ -13,9 +13,7 @@ extension Parameters {
         int64Array("parcels", settlements.map(\.parcel.value))
         int32Array("epochs", settlements.map(\.epoch))
         int32Array("settles", settlements.map(\.settles))
-        for state in TerminalState.allCases {
-            int32Array(state.name, settlements.map { $0.count(of: state) })
-        }
+        for state in TerminalState.allCases { int32Array(state.name, settlements.map { $0.count(of: state) }) }
         int64Array("answered", settlements.map { Int64($0.sample.answered) })
         int64Array("suspected", settlements.map { Int64($0.sample.suspected) })
         int32Array("handed", settlements.map { Int32($0.remainders.reduce(0) { $0 + $1.members.count }) })

@@ -16,8 +16,7 @@ package struct CountedMessage: Sendable {
     package init(
         app: AppID, audience: Audience, kind: TokenKind, dueAt: WallInstant? = nil, localSending: LocalSending? = nil
     ) {
-        (self.app, self.audience, self.kind) = (app, audience, kind)
-        (self.dueAt, self.localSending) = (dueAt, localSending)
+        (self.app, self.audience, self.kind, self.dueAt, self.localSending) = (app, audience, kind, dueAt, localSending)
     }
 }
 

@@ -63,8 +63,7 @@ struct FoundMembers: Sendable {
 
     /// The registrations of named users, and users without a live one, which end.
     init(_ slice: UserScan.Slice, horizon: Int64, ending users: [NameRow]) {
-        (isLast, plannedThrough) = (slice.isLast, slice.through ?? horizon)
-        (ids, routes) = (slice.ids, slice.routes)
+        (isLast, plannedThrough, ids, routes) = (slice.isLast, slice.through ?? horizon, slice.ids, slice.routes)
         for user in users { end(user, unknown: TerminalReason.unknownUser) }
     }
 

@@ -52,8 +52,7 @@ package enum PlanSQL {
         """
     }
 
-    /// Claims the next plans: several transactional ones, or one of any urgency, after the apps that had a slot
-    /// last.
+    /// Claims the next plans: several transactional ones, or one of any urgency, after the apps that had a slot last.
     ///
     /// Transactional plans come first. Within an urgency the apps take turns, beginning after the last one; within an
     /// app the plan comes first that waited longest. A plan that was put aside waits for its time. A follow-up message

@@ -30,8 +30,7 @@ package struct UserScan {
 
         /// Reads a row of `AudienceSQL.ofUsers`.
         fileprivate init(_ row: inout Row) throws(PostgresError) {
-            (place, id) = (Int(try row.int64()) - 1, try row.int64())
-            (route, fits) = (try row.int64(), try row.bool())
+            (place, id, route, fits) = (Int(try row.int64()) - 1, try row.int64(), try row.int64(), try row.bool())
         }
     }
 

@@ -104,8 +104,7 @@ enum FeedbackSQL {
 
     /// A lock that is held to the end of the transaction; the first number is "feed" in ASCII. It is a
     /// statement of its own: the next one sees what was committed during the wait.
-    static let lock = Statement(
-        "feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8(:app))")
+    static let lock = Statement("feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8(:app))")
 
     /// Rows are numbered by id: what one transaction did because of another has the higher one. Numbers rise with the
     /// clock, so that those given after a restore from a backup lie above all that were read before it. If the clock

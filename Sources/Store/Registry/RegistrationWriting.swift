@@ -186,9 +186,7 @@ struct RegistrationWriting: Sendable {
         parameters.array("tokens", .bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
         parameters.profiles(
             places.map { decisions[$0].row.profile },
-            attributes: places.map {
-                incoming[$0].registration.profile.attributes.written(clearing: Array("{}".utf8))
-            })
+            attributes: places.map { incoming[$0].registration.profile.attributes.written(clearing: Array("{}".utf8)) })
     }
 
     private func feedback(now: WallInstant?) -> Query {

@@ -79,9 +79,7 @@ extension RegistryStore {
         let changed = try await translated(await pool.retryingRun(queries)[0].first(AppRecord.init))
         guard let changed else { return nil }
         slugs.cache(changed)
-        if change.movesQuietHours {
-            try await translated(await wake(app, atOnce: wokenMax, now: now))
-        }
+        if change.movesQuietHours { try await translated(await wake(app, atOnce: wokenMax, now: now)) }
         return changed
     }
 

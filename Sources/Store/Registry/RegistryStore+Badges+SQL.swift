@@ -15,8 +15,7 @@ enum BadgeSQL {
 
     private static let isSet = "badge = :badge, raised = 0, badge_set = \(newSet)"
 
-    static let set = Statement(
-        "badge_set", "UPDATE registration_pulse p SET \(isSet) WHERE \(place) RETURNING p.badge")
+    static let set = Statement("badge_set", "UPDATE registration_pulse p SET \(isSet) WHERE \(place) RETURNING p.badge")
 
     static let consume = Statement(
         "badge_consume",

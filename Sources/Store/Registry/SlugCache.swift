@@ -41,9 +41,7 @@ package final class SlugCache: Sendable {
     /// Whether an app had the slug when it was asked for last, however long ago.
     func hasSeen(_ slug: String) -> Bool { slugs.withLock { $0.apps[slug] != nil } }
 
-    func forget(_ app: AppID) {
-        slugs.withLock { slugs in slugs.apps = slugs.apps.filter { $0.value.app.id != app } }
-    }
+    func forget(_ app: AppID) { slugs.withLock { slugs in slugs.apps = slugs.apps.filter { $0.value.app.id != app } } }
 
     func forget(unused slug: String) {
         slugs.withLock { slugs in

@@ -34,8 +34,7 @@ package struct RuleCheck: Sendable {
             (id: try row.int64(), claims: try KeptClaims(found: &row))
         }
         for row in rows { claims[row.id] = row.claims }
-        return try await mayRead(
-            subscriptions.map { .init(path: path, auth: claims[$0]?.auth) }, in: transaction)
+        return try await mayRead(subscriptions.map { .init(path: path, auth: claims[$0]?.auth) }, in: transaction)
     }
 
     /// The most subjects whose data is read at once. Each may look up several paths.

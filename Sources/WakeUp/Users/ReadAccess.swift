@@ -163,8 +163,7 @@ package final class ReadAccess: Sendable {
         guard let algorithm = UserTokenAlgorithm(rawValue: key.algorithm),
             let text = try? vault.open(key.sealed, purpose: Self.purpose(key.kid, app))
         else { return nil }
-        return try? UserTokenKey(
-            kid: key.kid, algorithm: algorithm, submitted: String(decoding: text, as: UTF8.self))
+        return try? UserTokenKey(kid: key.kid, algorithm: algorithm, submitted: String(decoding: text, as: UTF8.self))
     }
 
     private static func purpose(_ kid: String, _ app: AppID) -> String { "user token key \(app.value) \(kid)" }
@@ -180,9 +179,7 @@ extension ReadAccess {
     /// Seals and stores a key that verifies users' tokens.
     ///
     /// - Parameter submitted: the text that `UserTokenKey` has read.
-    package func add(
-        _ key: UserTokenKey, submitted: String, app: AppID
-    ) async throws(StoreFault) -> KeyReply {
+    package func add(_ key: UserTokenKey, submitted: String, app: AppID) async throws(StoreFault) -> KeyReply {
         guard let sealed = try? vault.seal(Array(submitted.utf8), purpose: Self.purpose(key.kid, app)) else {
             throw .damaged("the vault seals nothing")
         }
@@ -202,13 +199,9 @@ extension ReadAccess {
         return try await store.removeKey(kid: kid, app: app)
     }
 
-    package func keys(of app: AppID) async throws(StoreFault) -> [AccessStore.UserKey] {
-        try await store.keys(of: app)
-    }
+    package func keys(of app: AppID) async throws(StoreFault) -> [AccessStore.UserKey] { try await store.keys(of: app) }
 
-    package func rules(of app: AppID) async throws(StoreFault) -> AccessStore.Rules? {
-        try await store.rules(of: app)
-    }
+    package func rules(of app: AppID) async throws(StoreFault) -> AccessStore.Rules? { try await store.rules(of: app) }
 
     /// - Parameter source: JSON that `ReadRules` has read.
     package func setRules(_ source: [UInt8], app: AppID) async throws(StoreFault) {
