@@ -158,6 +158,11 @@ extension PostgresPool {
         try await retryingConflicts { () throws(PostgresError) in try await self.transaction(options, body) }
     }
 
+    /// Sends a query, and repeats it after a conflict.
+    package func retryingRun(_ query: Query) async throws(PostgresError) -> ResultSet {
+        try await retryingConflicts { () throws(PostgresError) in try await self.run(query) }
+    }
+
     /// Sends the queries between BEGIN and COMMIT, and repeats them after a conflict.
     package func retryingRun(
         _ queries: [Query], _ options: TransactionOptions = TransactionOptions()

@@ -51,12 +51,12 @@ package struct AccessStore: Sendable {
     /// nil: the app has none, so nothing may be read.
     package func rules(of app: AppID) async throws(StoreFault) -> Rules? {
         let query = Query(AccessSQL.rules) { $0.int64("app", app.value) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).first(Rules.init) }
+        return try await translated(await pool.read(query).first(Rules.init))
     }
 
     package func keys(of app: AppID) async throws(StoreFault) -> [UserKey] {
         let query = Query(AccessSQL.keys) { $0.int64("app", app.value) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(UserKey.init) }
+        return try await translated(await pool.read(query).map(UserKey.init))
     }
 
     /// Replaces the rules, and has each subscription of the app asked about again.
@@ -66,9 +66,7 @@ package struct AccessStore: Sendable {
             $0.text("source", source)
         }
         let queries = [query, Query(revoking: app, .permissionDenied)]
-        _ = try await translating { () throws(PostgresError) in
-            try await pool.run(queries, transaction: TransactionOptions())
-        }
+        _ = try await translated(await pool.run(queries, transaction: TransactionOptions()))
     }
 
     /// Adds a key. Throws `.conflict` if another one has its `kid`; false: the app has as many as it may have.
@@ -80,7 +78,7 @@ package struct AccessStore: Sendable {
             $0.bytes("sealed", sealed)
             $0.int64("keys_max", Int64(Self.keysMax))
         }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
+        return try await translated(await pool.run(query).affectedRows == 1)
     }
 
     /// Removes a key; false: there is none.
@@ -89,14 +87,14 @@ package struct AccessStore: Sendable {
             $0.int64("app", app.value)
             $0.text("kid", kid)
         }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
+        return try await translated(await pool.run(query).affectedRows == 1)
     }
 
     /// The values at paths that rules ask for, in the order of the paths.
     package func values(at paths: [NodePath], app: AppID) async throws(StoreFault) -> [RuleValue] {
         if paths.isEmpty { return [] }
         let query = Query(reading: paths, app: app.value)
-        return try await translating { () throws(PostgresError) in try await pool.read(query).map(RuleValue.init) }
+        return try await translated(await pool.read(query).map(RuleValue.init))
     }
 }
 

@@ -83,7 +83,7 @@ struct FanOutRun: Sendable {
             $0.int64("limit", Int64(FanOutStore.watchesMax))
             $0.instant("now", now)
         }
-        watches = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].map(ClaimedWatch.init)
+        watches = try await transaction.runThroughKeys(claim).map(ClaimedWatch.init)
         return !watches.isEmpty
     }
 

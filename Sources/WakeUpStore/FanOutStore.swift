@@ -34,32 +34,26 @@ package struct FanOutStore: Sendable {
     package func fanOut(
         _ order: FanOutOrder, leasing: CutLeasing? = nil, now: WallInstant? = nil, contents: FanOutContents
     ) async throws(StoreFault) -> FanOutReply {
-        let pool = pool
-        let (served, rules) = (served, rules)
-        let reply = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> FanOutReply in
-                    var run = FanOutRun(order, now: now, contents, rules)
-                    guard try await run.claim(after: served.app, in: transaction) else {
-                        await transaction.abandon()
-                        return .nothing
-                    }
-                    try await run.read(in: transaction)
-                    let written = try await run.write(in: transaction, leasing: leasing)
-                    if let last = run.lastApp { served.app = last }
-                    return .notified(messages: run.messages.count, subscriptions: run.notifiedCount, written)
+        let reply = try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> FanOutReply in
+                var run = FanOutRun(order, now: now, contents, rules)
+                guard try await run.claim(after: served.app, in: transaction) else {
+                    await transaction.abandon()
+                    return .nothing
                 }
-            }
-        }
+                try await run.read(in: transaction)
+                let written = try await run.write(in: transaction, leasing: leasing)
+                if let last = run.lastApp { served.app = last }
+                return .notified(messages: run.messages.count, subscriptions: run.notifiedCount, written)
+            })
         if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
         return reply
     }
 
     /// How long it is until the next watch falls due; nil: none will.
     package func nextDue() async throws(StoreFault) -> Duration? {
-        let wait = try await translating { () throws(PostgresError) in
-            try await pool.read(Query(FanOutSQL.nextDue)).one { row throws(PostgresError) in try row.int64OrNil() }
-        }
+        let wait = try await translated(
+            await pool.read(Query(FanOutSQL.nextDue)).one { row throws(PostgresError) in try row.int64OrNil() })
         return wait.map { .microseconds(max(0, $0)) }
     }
 }

@@ -19,7 +19,7 @@ extension NodeStore {
             $0.textArray("paths", paths.map(\.text))
             $0.instant("now", now)
         }
-        try await translating { () throws(PostgresError) in _ = try await pool.run([begin], transaction: .init()) }
+        _ = try await translated(await pool.run([begin], transaction: .init()))
     }
 
     /// Whether a node that the write replaces, or one above it, is being removed in portions. The replaced nodes are
@@ -31,7 +31,7 @@ extension NodeStore {
             $0.int64("app", app.value)
             $0.textArray("paths", (above + own).map(\.text))
         }
-        return try await translating { () throws(PostgresError) in try await pool.read(ask).one(Bool.init) }
+        return try await translated(await pool.read(ask).one(Bool.init))
     }
 
     /// Removes the next portion of a node that is being removed. Returns false if there is none, or if others work on
@@ -62,7 +62,7 @@ extension NodeStore {
             $0.int64("removal", removal.id)
             $0.instant("now", now)
         }
-        try await translating { () throws(PostgresError) in _ = try await pool.run([goOn], transaction: .init()) }
+        _ = try await translated(await pool.run([goOn], transaction: .init()))
         return true
     }
 
@@ -83,9 +83,7 @@ extension NodeStore {
 
     private func claim(_ now: WallInstant?) async throws(StoreFault) -> Removal? {
         let claim = Query(RemovalSQL.claim) { $0.instant("now", now) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run([Query(PlannerSQL.throughKeys), claim], transaction: .init())[1].first(Removal.init)
-        }
+        return try await translated(await pool.runThroughKeys(claim).first(Removal.init))
     }
 
     /// Returns the paths of the first leaves, one more than a portion has.
@@ -94,9 +92,8 @@ extension NodeStore {
             $0.subtree(removal.path, of: removal.app)
             $0.int64("limit", Int64(Self.portionMax) + 1)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(next).map { row throws(PostgresError) in NodePath(stored: try row.text()) }
-        }
+        return try await translated(
+            await pool.read(next).map { row throws(PostgresError) in NodePath(stored: try row.text()) })
     }
 }
 

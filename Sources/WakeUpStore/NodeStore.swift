@@ -170,23 +170,20 @@ package struct NodeStore: Sendable {
         _ sha256: @escaping @Sendable ([UInt8]) -> [UInt8]
     ) async throws(GroupFault) -> (WriteReply, raisedAny: Bool) {
         let group = WriteGroup(MergedWrites(writes), app: app, policy, now: now, sha256: sha256)
-        let pool = pool
         return try await translatingGroup { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> (WriteReply, raisedAny: Bool) in
-                    let before = try group.before(try await transaction.run(group.readings))
-                    let difference: TreeDifference
-                    do throws(NodeFault) { difference = try group.difference(from: before) } catch {
-                        await transaction.abandon()
-                        return (.refused(error), false)
-                    }
-                    guard !difference.isEmpty else {
-                        _ = try await transaction.runAndCommit([group.endRemovals])
-                        return (.written, false)
-                    }
-                    let answers = try await transaction.runAndCommit(group.changes(difference))
-                    return (.written, try answers[answers.count - 1].one(Int64.init) > 0)
+            try await pool.retryingTransaction { transaction throws(PostgresError) -> (WriteReply, raisedAny: Bool) in
+                let before = try group.before(try await transaction.run(group.readings))
+                let difference: TreeDifference
+                do throws(NodeFault) { difference = try group.difference(from: before) } catch {
+                    await transaction.abandon()
+                    return (.refused(error), false)
                 }
+                guard !difference.isEmpty else {
+                    _ = try await transaction.runAndCommit([group.endRemovals])
+                    return (.written, false)
+                }
+                let answers = try await transaction.runAndCommit(group.changes(difference))
+                return (.written, try answers[answers.count - 1].one(Int64.init) > 0)
             }
         }
     }

@@ -15,10 +15,7 @@ extension FanOutStore {
             $0.text("path", path?.text)
             $0.int16("state", state?.column)
         }
-        let pool = pool
-        try await translating { () throws(PostgresError) in
-            _ = try await pool.run([Query(PlannerSQL.throughKeys), order], transaction: .init())
-        }
+        _ = try await translated(await pool.runThroughKeys(order))
     }
 }
 

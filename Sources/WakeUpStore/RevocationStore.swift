@@ -34,25 +34,21 @@ extension FanOutStore {
     private func revoke(
         _ named: NamedSubscription?, _ order: FanOutOrder, _ now: WallInstant?, _ contents: FanOutContents
     ) async throws(StoreFault) -> FanOutReply {
-        let (pool, rules, revoked) = (pool, rules, revoked)
-        let reply = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> FanOutReply in
-                    var run = RevocationRun(order, now: now, contents, rules)
-                    let hasFound =
-                        if let named { try await run.find(named, in: transaction) } else {
-                            try await run.find(after: revoked.app, in: transaction)
-                        }
-                    guard hasFound else {
-                        await transaction.abandon()
-                        return .nothing
+        let reply = try await translated(
+            await pool.retryingTransaction { transaction throws(PostgresError) -> FanOutReply in
+                var run = RevocationRun(order, now: now, contents, rules)
+                let hasFound =
+                    if let named { try await run.find(named, in: transaction) } else {
+                        try await run.find(after: revoked.app, in: transaction)
                     }
-                    let reply = try await run.write(in: transaction)
-                    if named == nil { revoked.app = run.lastApp }
-                    return reply
+                guard hasFound else {
+                    await transaction.abandon()
+                    return .nothing
                 }
-            }
-        }
+                let reply = try await run.write(in: transaction)
+                if named == nil { revoked.app = run.lastApp }
+                return reply
+            })
         if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
         return reply
     }
@@ -145,7 +141,7 @@ private struct RevocationRun: Sendable {
     /// or the other way round if there are none. Returns false if there is nothing to do.
     mutating func find(after lastApp: Int64, in transaction: PostgresTransaction) async throws(PostgresError) -> Bool {
         let claim = Query(RevocationSQL.claim) { $0.int64("last_app", lastApp) }
-        let next = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1].first(Job.init)
+        let next = try await transaction.runThroughKeys(claim).first(Job.init)
         if next.map({ $0.app <= lastApp }) ?? true, try await findOfAllApps(in: transaction) { return true }
         guard let job = next else { return false }
         self.job = job
@@ -196,7 +192,7 @@ private struct RevocationRun: Sendable {
             $0.int64("limit", 1)
         }
         reason = .permissionDenied
-        found = try await transaction.run([Query(PlannerSQL.throughKeys), one])[1].map(Subscription.init)
+        found = try await transaction.runThroughKeys(one).map(Subscription.init)
         return !found.isEmpty
     }
 

@@ -34,10 +34,7 @@ extension SubscriptionStore {
                     $0.int64("limit", Self.countMax)
                 }
             } ?? Query(WakeUpCountSQL.ofAll) { $0.int64("limit", Self.countMax) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init(isReadOnly: true))[1]
-                .one(WakeUpCounts.init)
-        }
+        return try await translated(await pool.runThroughKeys(query, isReadOnly: true).one(WakeUpCounts.init))
     }
 }
 

@@ -132,7 +132,7 @@ extension SubscriptionStore {
             $0.subscriptions(filter, app, rowsMax: rowsMax, after: cursor)
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await read(query).map { row throws(PostgresError) in
+            let rows = try await pool.runThroughKeys(query, isReadOnly: true).map { row throws(PostgresError) in
                 (isAskedFor: try row.bool(), id: try row.int64(), registration: try row.int64())
             }
             var ids: [Int64] = []
@@ -152,7 +152,7 @@ extension SubscriptionStore {
 
     /// Returns one subscription; nil: the app has none with this id.
     package func subscription(_ id: SubscriptionID, app: AppID) async throws(StoreFault) -> SubscriptionRecord? {
-        try await translating { () throws(PostgresError) in try await records([id.value], app).first }
+        try await translated(await records([id.value], app).first)
     }
 
     private func records(_ ids: [Int64], _ app: AppID) async throws(PostgresError) -> [SubscriptionRecord] {
@@ -161,11 +161,7 @@ extension SubscriptionStore {
             $0.int64("app", app.value)
             $0.int64Array("subscriptions", ids)
         }
-        return try await read(query).map(SubscriptionRecord.init)
-    }
-
-    private func read(_ query: Query) async throws(PostgresError) -> ResultSet {
-        try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init(isReadOnly: true))[1]
+        return try await pool.runThroughKeys(query, isReadOnly: true).map(SubscriptionRecord.init)
     }
 }
 

@@ -27,10 +27,7 @@ extension SubscriptionStore {
             $0.bool("children", request.mode == .childEvent)
             $0.subscriber(request, now)
         }
-        let pool = pool
-        return try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init())[1].rowCount > 0
-        }
+        return try await pool.retryingRun([Query(PlannerSQL.throughKeys), query])[1].rowCount > 0
     }
 
     /// The kinds of registrations that a wake-up reaches.

@@ -68,15 +68,16 @@ package struct SubscriptionStore: Sendable {
                 $0.text("path", path.text)
                 $0.int64("registration", registration)
             }
-            let known = try await pool.run([Query(PlannerSQL.throughKeys), find], transaction: .init())[1]
-                .first { row throws(PostgresError) in (id: try row.int64(), user: try row.text()) }
+            let known = try await pool.runThroughKeys(find).first { row throws(PostgresError) in
+                (id: try row.int64(), user: try row.text())
+            }
             guard let known else { return true }
             guard known.user.hasSameBytes(as: user) else { return false }
             let remove = Query(SubscriptionSQL.remove) {
                 $0.int64("subscription", known.id)
                 $0.text("user", user)
             }
-            _ = try await pool.run([Query(PlannerSQL.throughKeys), remove], transaction: .init())
+            _ = try await pool.runThroughKeys(remove)
             return true
         }
     }
@@ -108,8 +109,7 @@ package struct SubscriptionStore: Sendable {
             $0.int16Array("providers", readings.map(\.provider.id.rawValue))
             $0.bytesArray("tokens", readings.map(\.token.bytes))
         }
-        let rows = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init(isReadOnly: true))[1]
-        let held = try rows.map { row throws(PostgresError) in
+        let held = try await pool.runThroughKeys(query, isReadOnly: true).map { row throws(PostgresError) in
             (id: try row.int64(), provider: try row.stored() as Provider, kind: try row.stored() as TokenKind)
         }
         let reachable = held.first { holder in
@@ -157,7 +157,7 @@ package struct SubscriptionStore: Sendable {
     /// Revives the registration that a retired token has. Its other subscriptions wake with it.
     private func revive(_ query: Query, _ now: WallInstant?) async throws(PostgresError) -> Int64? {
         try await pool.transaction { transaction throws(PostgresError) -> Int64? in
-            guard let id = try await transaction.run([Query(PlannerSQL.throughKeys), query])[1].first(Int64.init) else {
+            guard let id = try await transaction.runThroughKeys(query).first(Int64.init) else {
                 await transaction.abandon()
                 return nil
             }
@@ -211,14 +211,13 @@ package struct SubscriptionStore: Sendable {
                 $0.int64("app", request.app.value)
                 $0.int64("limit", request.perAppMax)
             }
-            let answers = try await pool.run(
-                [Query(PlannerSQL.throughKeys), count], transaction: .init(isReadOnly: true))
-            counts.set(try answers[1].one(Int64.init), of: request.app.value)
+            let counted = try await pool.runThroughKeys(count, isReadOnly: true).one(Int64.init)
+            counts.set(counted, of: request.app.value)
         }
         let count = counts[request.app.value]
         if counts.mustMakeRoom(in: request.app.value, max: request.perAppMax) {
             let end = Query(endingUnprovenOf: request.app, atMost: count - request.perAppMax / 2)
-            _ = try await pool.run([Query(PlannerSQL.throughKeys), end], transaction: .init())
+            _ = try await pool.runThroughKeys(end)
         }
         return count >= request.perAppMax
     }
@@ -233,17 +232,14 @@ package struct SubscriptionStore: Sendable {
                 $0.int64("app", request.app.value)
                 $0.text("path", request.path.text)
             }
-            let found = try await pool.run(
-                [Query(PlannerSQL.throughKeys), status], transaction: .init(isReadOnly: true))[1]
-            let known = try found.first { row throws(PostgresError) in
+            let known = try await pool.runThroughKeys(status, isReadOnly: true).first { row throws(PostgresError) in
                 (isEnabled: try row.bool(), watch: try Watch(found: &row))
             }
             guard let known, known.isEnabled else { return .disabled }
             if let watch = known.watch {
                 if !watch.fits(request) { return .tooBig }
                 if watch.wants(request.mode) { return nil }
-                _ = try await pool.run(
-                    [Query(PlannerSQL.throughKeys), want(request.mode, watch)], transaction: .init())
+                _ = try await pool.runThroughKeys(want(request.mode, watch))
                 return nil
             }
             // A write may hold the tree for long, and no connection shall wait for it.
@@ -266,7 +262,7 @@ package struct SubscriptionStore: Sendable {
         try await pool.transaction { transaction throws(PostgresError) -> Addition in
             let statement = waits ? NodeSQL.lock : NodeSQL.tryLock
             let lock = Query(statement) { $0.int64("app", request.app.value) }
-            let isLocked = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
+            let isLocked = try await transaction.runThroughKeys(lock)
             if !waits, try isLocked.first(Bool.init) != true {
                 await transaction.abandon()
                 return .treeIsBusy
@@ -294,59 +290,56 @@ package struct SubscriptionStore: Sendable {
         _ request: Request, _ registration: Int64, _ now: WallInstant?
     ) async throws(PostgresError) -> Reply? {
         let isFull = try await isFull(request)
-        let (pool, counts) = (pool, counts)
-        return try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) -> Reply? in
-                let find = Query(SubscriptionSQL.watch) {
-                    $0.int64("app", request.app.value)
-                    $0.text("path", request.path.text)
-                }
-                let isEnabled = Query(SubscriptionSQL.isEnabled) { $0.int64("app", request.app.value) }
-                let keep = Query(SubscriptionSQL.keepRegistration) {
-                    $0.int64("registration", registration)
-                    $0.bytesArray("tokens", Self.readings(of: request.token).map(\.token.bytes))
-                }
-                let known = Query(SubscriptionSQL.find) {
-                    $0.int64("app", request.app.value)
-                    $0.text("path", request.path.text)
-                    $0.int64("registration", registration)
-                }
-                let isFormer = Query(SubscriptionSQL.isFormerUser) {
-                    $0.int64("registration", registration)
-                    $0.text("user", request.user)
-                }
-                let keepRules = Query(keepingRulesOf: request)
-                let answers = try await transaction.run(
-                    [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known, keepRules, isFormer])
-                let isOn = try answers[1].first(Bool.init) == true
-                guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
-                    watch.wants(request.mode), watch.fits(request)
-                else {
-                    await transaction.abandon()
-                    return isOn ? nil : .disabled
-                }
-                guard request.rulesRevision == nil || answers[5].rowCount > 0 else {
-                    await transaction.abandon()
-                    return .rulesChanged
-                }
-                guard answers[6].rowCount == 0 else {
-                    await transaction.abandon()
-                    return .formerUser
-                }
-                let count = Query(SubscriptionSQL.count) {
-                    $0.int64("registration", registration)
-                    $0.int64("watch", watch.id)
-                    $0.int64("limit", Self.perDeviceMax)
-                }
-                let isNew = answers[4].rowCount == 0
-                guard try await transaction.run(count).one(Int64.init) < Self.perDeviceMax, !isFull || !isNew else {
-                    await transaction.abandon()
-                    return .tooMany
-                }
-                let written = try await transaction.runAndCommit([add(request, watch, registration, now)])
-                if written[0].rowCount > 0 { counts.add(to: request.app.value) }
-                return .subscribed
+        return try await pool.retryingTransaction { transaction throws(PostgresError) -> Reply? in
+            let find = Query(SubscriptionSQL.watch) {
+                $0.int64("app", request.app.value)
+                $0.text("path", request.path.text)
             }
+            let isEnabled = Query(SubscriptionSQL.isEnabled) { $0.int64("app", request.app.value) }
+            let keep = Query(SubscriptionSQL.keepRegistration) {
+                $0.int64("registration", registration)
+                $0.bytesArray("tokens", Self.readings(of: request.token).map(\.token.bytes))
+            }
+            let known = Query(SubscriptionSQL.find) {
+                $0.int64("app", request.app.value)
+                $0.text("path", request.path.text)
+                $0.int64("registration", registration)
+            }
+            let isFormer = Query(SubscriptionSQL.isFormerUser) {
+                $0.int64("registration", registration)
+                $0.text("user", request.user)
+            }
+            let keepRules = Query(keepingRulesOf: request)
+            let answers = try await transaction.run(
+                [Query(PlannerSQL.throughKeys), isEnabled, find, keep, known, keepRules, isFormer])
+            let isOn = try answers[1].first(Bool.init) == true
+            guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
+                watch.wants(request.mode), watch.fits(request)
+            else {
+                await transaction.abandon()
+                return isOn ? nil : .disabled
+            }
+            guard request.rulesRevision == nil || answers[5].rowCount > 0 else {
+                await transaction.abandon()
+                return .rulesChanged
+            }
+            guard answers[6].rowCount == 0 else {
+                await transaction.abandon()
+                return .formerUser
+            }
+            let count = Query(SubscriptionSQL.count) {
+                $0.int64("registration", registration)
+                $0.int64("watch", watch.id)
+                $0.int64("limit", Self.perDeviceMax)
+            }
+            let isNew = answers[4].rowCount == 0
+            guard try await transaction.run(count).one(Int64.init) < Self.perDeviceMax, !isFull || !isNew else {
+                await transaction.abandon()
+                return .tooMany
+            }
+            let written = try await transaction.runAndCommit([add(request, watch, registration, now)])
+            if written[0].rowCount > 0 { counts.add(to: request.app.value) }
+            return .subscribed
         }
     }
 

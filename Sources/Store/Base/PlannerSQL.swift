@@ -26,3 +26,17 @@ package enum PlannerSQL {
             set_config('enable_incremental_sort', 'off', true)
         """
 }
+
+extension PostgresPool {
+    /// Runs a query under `PlannerSQL.throughKeys`, in a transaction of its own.
+    package func runThroughKeys(_ query: Query, isReadOnly: Bool = false) async throws(PostgresError) -> ResultSet {
+        try await run([Query(PlannerSQL.throughKeys), query], transaction: .init(isReadOnly: isReadOnly))[1]
+    }
+}
+
+extension PostgresTransaction {
+    /// Sets `PlannerSQL.throughKeys` for the rest of the transaction, and runs a query.
+    package func runThroughKeys(_ query: Query) async throws(PostgresError) -> ResultSet {
+        try await run([Query(PlannerSQL.throughKeys), query])[1]
+    }
+}

@@ -116,8 +116,7 @@ package struct StopStore: Sendable {
     }
 
     private func affected(_ query: Query) async throws(StoreFault) -> Int {
-        let count = try await translated(
-            await pool.retryingConflicts { () throws(PostgresError) in try await pool.run(query).affectedRows })
+        let count = try await translated(await pool.retryingRun(query).affectedRows)
         if count > 0 { steps?.reached(.stopCommitted) }
         return count
     }

@@ -93,8 +93,7 @@ extension ParcelStore {
             $0.uuidArray("messages", settlements.map(\.message.value))
             $0.int64Array("parcels", settlements.map(\.parcel.value))
         }
-        let rows = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
-        return try rows.places(upTo: settlements.count).sorted()
+        return try await transaction.runThroughKeys(lock).places(upTo: settlements.count).sorted()
     }
 
     /// - Returns: one reply for each place.

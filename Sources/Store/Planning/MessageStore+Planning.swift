@@ -89,7 +89,7 @@ extension MessageStore {
             try await pool.retryingTransaction(TransactionOptions(lockTimeout: lockTimeout)) {
                 transaction throws(PostgresError) -> [PlannedSlice]? in
                 let claim = rotation.claim(limit, knownFormats, urgencies, now: now)
-                let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
+                let rows = try await transaction.runThroughKeys(claim)
                 guard rows.rowCount > 0 else { return [] }
                 var row = rows.row(0)
                 let slot = try PlanSlot(&row)

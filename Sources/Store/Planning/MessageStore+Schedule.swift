@@ -15,10 +15,7 @@ extension MessageStore {
         }
         var count = 0
         while true {
-            let fallen = try await translated(
-                await pool.retryingConflicts { () throws(PostgresError) in
-                    Int(try await pool.run(query).one(Int64.init))
-                })
+            let fallen = Int(try await translated(await pool.retryingRun(query).one(Int64.init)))
             guard fallen > 0 else { break }
             steps?.reached(.scheduleCommitted)
             count += fallen

@@ -90,9 +90,8 @@ extension RegistryStore {
         var count = wokenMax
         while count == wokenMax {
             let queries = LimitSQL.waking(app, at: now, behind: last, through: end, atOnce: wokenMax)
-            (count, last) = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(queries, transaction: TransactionOptions())[1]
-                    .one { row throws(PostgresError) in (try row.int64(), try row.int64()) }
+            (count, last) = try await pool.retryingRun(queries)[1].one { row throws(PostgresError) in
+                (try row.int64(), try row.int64())
             }
         }
     }

@@ -8,7 +8,7 @@ extension RegistryStore {
 
     package func badge(app: AppID, installation: String, kind: TokenKind = .alert) async throws(StoreFault) -> Int32? {
         let query = Query(BadgeSQL.read) { $0.registration(app, installation, kind) }
-        return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.read(query)) }
+        return try await translated(await pool.read(query).first(Int32.init))
     }
 
     package func setBadge(
@@ -18,9 +18,7 @@ extension RegistryStore {
             $0.registration(app, installation, kind)
             $0.int32("badge", badge)
         }
-        return try await translating { () throws(PostgresError) in
-            try Self.badge(in: try await pool.run([query], transaction: Self.bounded)[0])
-        }
+        return try await translated(await pool.run([query], transaction: Self.bounded)[0].first(Int32.init))
     }
 
     /// Subtracts `count`, never below zero; returns the new badge.
@@ -29,9 +27,7 @@ extension RegistryStore {
     ) async throws(StoreFault) -> Int32? {
         precondition(count >= 0)
         let query = Self.consume(count, app, installation, kind)
-        return try await translating { () throws(PostgresError) in
-            try Self.badge(in: try await pool.run([query], transaction: Self.bounded)[0])
-        }
+        return try await translated(await pool.run([query], transaction: Self.bounded)[0].first(Int32.init))
     }
 
     /// Does the same, once for each idempotency key.
@@ -45,7 +41,7 @@ extension RegistryStore {
         let query = Self.consume(count, app, installation, kind)
         return try await translating { () throws(PostgresError) in
             try await idempotency.once(app: app, in: pool, Self.bounded) { transaction throws(PostgresError) in
-                answer(try Self.badge(in: try await transaction.run([query])[0]))
+                answer(try await transaction.run(query).first(Int32.init))
             }
         }
     }
@@ -83,11 +79,11 @@ extension RegistryStore {
             $0.int16("kind", kind.rawValue)
             $0.int32("badge", badge)
         }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: Self.bounded)[1].one {
-                row throws(PostgresError) in (Int(try row.int64()), try row.int64OrNil())
-            }
-        }
+        let queries = [Query(PlannerSQL.throughKeys), query]
+        return try await translated(
+            await pool.run(queries, transaction: Self.bounded)[1].one { row throws(PostgresError) in
+                (Int(try row.int64()), try row.int64OrNil())
+            })
     }
 
     // Badges by token, for backends that know nothing else. The first reading that a live registration holds counts.
@@ -96,9 +92,7 @@ extension RegistryStore {
         _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]
     ) async throws(StoreFault) -> NamedBadge? {
         let queries = Self.byToken(BadgeSQL.setByToken, app, readings) { $0.int32("badge", badge) }
-        return try await translating { () throws(PostgresError) in
-            try await pool.run(queries, transaction: Self.bounded)[1].first(NamedBadge.init)
-        }
+        return try await translated(await pool.run(queries, transaction: Self.bounded)[1].first(NamedBadge.init))
     }
 
     /// - Parameter idempotency: nil: each call subtracts.
@@ -134,8 +128,6 @@ extension RegistryStore {
             $0.int32("count", count)
         }
     }
-
-    private static func badge(in rows: ResultSet) throws(PostgresError) -> Int32? { try rows.first(Int32.init) }
 }
 
 extension Parameters {

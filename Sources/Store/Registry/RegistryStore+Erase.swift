@@ -45,8 +45,7 @@ extension RegistryStore {
         }
         var count = Int(Self.eraseMax)
         while count == Self.eraseMax {
-            count = try await translated(
-                await pool.run([Query(PlannerSQL.throughKeys), query], transaction: .init())[1].affectedRows)
+            count = try await translated(await pool.runThroughKeys(query).affectedRows)
         }
     }
 
@@ -58,8 +57,7 @@ extension RegistryStore {
         }
         return try await translated(
             await pool.retryingTransaction { transaction throws(PostgresError) -> (found: Int, renamed: Int) in
-                let rows = try await transaction.run([Query(PlannerSQL.throughKeys), find])[1]
-                let found = try rows.map { row throws(PostgresError) in
+                let found = try await transaction.runThroughKeys(find).map { row throws(PostgresError) in
                     (id: try row.int64(), installation: try row.text())
                 }
                 guard !found.isEmpty else { return (0, 0) }

@@ -19,8 +19,7 @@ extension RegistryStore {
         let rowsMax = filter.isPassingOthers ? max(limit, Self.scanMax) : limit
         let query = Query(filter, app, rowsMax: rowsMax, after: cursor)
         return try await translating { () throws(PostgresError) in
-            let options = TransactionOptions(isReadOnly: true)
-            let passed = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
+            let passed = try await pool.runThroughKeys(query, isReadOnly: true)
             // The rows that are asked for: id and place among the passed ones.
             var asked: [(id: Int64, place: Int)] = []
             var count = 0
@@ -55,9 +54,7 @@ extension RegistryStore {
                 $0.int64("app", app.value)
                 $0.int64Array("registrations", next)
             }
-            let options = TransactionOptions(isReadOnly: true)
-            let records = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
-                .map(DeviceRecord.init)
+            let records = try await pool.runThroughKeys(query, isReadOnly: true).map(DeviceRecord.init)
             found += records
             readCount += next.count
             bytes += records.reduce(0) { $0 + $1.variableBytes }
@@ -77,14 +74,11 @@ extension RegistryStore {
             $0.int16Array("providers", readings.map(\.provider.rawValue))
             $0.bytesArray("tokens", readings.map(\.token.bytes))
         }
-        return try await translating { () throws(PostgresError) in
-            let options = TransactionOptions(isReadOnly: true)
-            let rows = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
-            return try rows.map { row throws(PostgresError) in
+        return try await translated(
+            await pool.runThroughKeys(query, isReadOnly: true).map { row throws(PostgresError) in
                 let device = try DeviceRecord(&row)
                 return (place: Int(try row.int32()), device: device)
-            }
-        }
+            })
     }
 }
 

@@ -39,7 +39,7 @@ extension RegistryStore {
         let options = TransactionOptions(lockTimeout: Self.lockTimeout)
         return try await translated(
             await pool.retryingTransaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
-                let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
+                let found = try await transaction.runThroughKeys(lock)
                 guard found.rowCount > 0 else { return .unknownDevice }
                 var attributes = try AttributesPatch(patch.profile.attributes)
                 let rows = try found.map { row throws(PostgresError) in try PatchedRow(&row, patch, &attributes) }

@@ -35,8 +35,9 @@ extension RegistryStore {
         let options = TransactionOptions(lockTimeout: Self.lockTimeout)
         return try await translated(
             await pool.retryingTransaction(options) { transaction throws(PostgresError) -> UndoReply in
-                let entry = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
-                    .first { row throws(PostgresError) in (RegistrationID(try row.int64()), try Retirement(&row)) }
+                let entry = try await transaction.runThroughKeys(retirement).first { row throws(PostgresError) in
+                    (RegistrationID(try row.int64()), try Retirement(&row))
+                }
                 guard let (registration, retired) = entry else { return .unknownFeedback }
                 return try await Self.undo(retired, feedback: id, of: registration, app, now, in: transaction)
             })

@@ -13,7 +13,7 @@ struct AppRemover: Sendable {
     /// once a call finds nothing below it.
     func removeSome() async throws(PostgresError) -> Int {
         try await pool.retryingTransaction { transaction throws(PostgresError) -> Int in
-            let claimed = try await transaction.run([Query(PlannerSQL.throughKeys), Query(AppRemovalSQL.claim)])[1]
+            let claimed = try await transaction.runThroughKeys(Query(AppRemovalSQL.claim))
             guard let app = try claimed.first(Int64.init) else { return 0 }
             for step in AppRemovalSQL.steps {
                 let query = Query(step) {

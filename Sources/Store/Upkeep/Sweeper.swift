@@ -67,22 +67,17 @@ extension Sweeper {
         guard outlived.count > 0 else { return 0 }
         let feedback = FeedbackStore(pool: pool)
         for app in outlived.unnumbered { try await feedback.number(AppID(app)) }
-        return try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.run(Query(FeedbackSQL.sweep) { $0.rows(olderThan: kept, now) })
-                .one { row throws(PostgresError) in Int(try row.int64()) }
-        }
+        let sweep = Query(FeedbackSQL.sweep) { $0.rows(olderThan: kept, now) }
+        return Int(try await pool.retryingRun(sweep).one(Int64.init))
     }
 
     /// Own values go as soon as their message is over: they may be as large as all else that is kept of it.
     private func sweepOwnValues() async throws(PostgresError) -> Int {
-        try await pool.retryingConflicts { () throws(PostgresError) in
-            try await pool.run(
-                [
-                    Query(PlannerSQL.throughKeys),
-                    Query(OwnValueSQL.sweep) { $0.int64("limit", OwnValueSQL.chunksPerSweepMax) },
-                    Query(OwnValueSQL.forget) { $0.int64("limit", Self.rowsMax) },
-                ], transaction: .init())[1].affectedRows
-        }
+        try await pool.retryingRun([
+            Query(PlannerSQL.throughKeys),
+            Query(OwnValueSQL.sweep) { $0.int64("limit", OwnValueSQL.chunksPerSweepMax) },
+            Query(OwnValueSQL.forget) { $0.int64("limit", Self.rowsMax) },
+        ])[1].affectedRows
     }
 
     private static func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
