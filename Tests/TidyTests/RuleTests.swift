@@ -53,9 +53,25 @@ struct RuleTests {
 
     @Test("report an initialiser that takes two parts of the service context")
     func serviceContext() throws {
-        let text = "init(store: Store, log: Logger, on database: DatabaseWatch) {}\ninit(log: Logger, steps: Int) {}\n"
-        #expect(try verdicts(.servicesShareAContext, text, in: "Delivery").map { $0.prefix(2) } == ["1:", "2:"])
-        let single = "init(log: Logger, clocks: Int) {}\nfunc run(log: Logger, steps: Int) {}\n"
+        let text = """
+            init(store: Store, log: Logger, on database: DatabaseWatch) {}
+            init(log: Logger, steps: Int) {}
+            struct Handlers {
+                let log: Logger
+                let clock: () -> Int
+            }
+            """
+        #expect(try verdicts(.servicesShareAContext, text, in: "Delivery").map { $0.prefix(2) } == ["1:", "2:", "3:"])
+        let single = """
+            init(log: Logger, clocks: Int) {}
+            func run(log: Logger, steps: Int) {}
+            struct Handlers {
+                private let log: Logger
+                private let clock: () -> Int
+                init(_ context: ServiceContext) { (log, clock) = (context.log, context.clock) }
+                func run(steps: Int) { let database: Int = steps }
+            }
+            """
         #expect(try verdicts(.servicesShareAContext, single, in: "Delivery").isEmpty)
     }
 

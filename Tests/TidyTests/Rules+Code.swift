@@ -15,14 +15,14 @@ extension Rule {
     /// The service context grows by what all services need; their initialisers do not.
     static let servicesShareAContext = Rule("no initialiser takes two parts of the service context") { file in
         guard !file.isTest, file.name != "ServiceContext.swift" else { return [] }
-        let parts: Set<String> = ["log", "clock", "steps", "database"]
         return file.findings { token, place in
-            guard token.text == "init", file.next(place)?.text == "(" else { return nil }
-            // The name before the colon, also of a parameter with a label of its own.
-            let given = (place..<file.tokens.end(ofGroupAt: place + 1)).filter {
-                file.tokens[$0].text == ":" && parts.contains(file.tokens[$0 - 1].text)
-            }
-            return given.count > 1 ? "several of log, clock, steps and database: take a ServiceContext" : nil
+            let parts =
+                switch token.text {
+                case "init": file.contextPartsOfInit(at: place)
+                case "struct": file.contextPartsOfStruct(at: place)
+                default: 0
+                }
+            return parts > 1 ? "several of log, clock, steps and database: take a ServiceContext" : nil
         }
     }
 
@@ -76,6 +76,40 @@ extension Rule {
 }
 
 extension SourceFile {
+    private static let contextParts: Set<String> = ["log", "clock", "steps", "database"]
+
+    /// The number of parts of the service context that an initialiser takes.
+    fileprivate func contextPartsOfInit(at place: Int) -> Int {
+        guard next(place)?.text == "(" else { return 0 }
+        // The name before the colon, also of a parameter with a label of its own.
+        let given = (place..<tokens.end(ofGroupAt: place + 1)).filter {
+            tokens[$0].text == ":" && Self.contextParts.contains(tokens[$0 - 1].text)
+        }
+        return given.count
+    }
+
+    /// The number of parts that a struct's own initialiser takes, which the compiler writes of its stored properties.
+    fileprivate func contextPartsOfStruct(at place: Int) -> Int {
+        guard let opening = tokens[place...].firstIndex(where: { $0.text == "{" }) else { return 0 }
+        let end = tokens.end(ofGroupAt: opening)
+        var (parts, inside) = (0, opening + 1)
+        while inside < end - 1 {
+            switch tokens[inside].text {
+            case "init": return 0
+            case "(", "[", "{":
+                inside = tokens.end(ofGroupAt: inside)
+                continue
+            case "let", "var":
+                if let name = next(inside), Self.contextParts.contains(name.text), next(inside + 1)?.text == ":" {
+                    parts += 1
+                }
+            default: break
+            }
+            inside += 1
+        }
+        return parts
+    }
+
     /// `[Key: Value]`, `[:]` or `[key: value]`; not a subscript with a label, not an array with `a ? b : c`.
     fileprivate func opensDictionary(at place: Int) -> Bool {
         guard tokens[place].text == "[" else { return false }

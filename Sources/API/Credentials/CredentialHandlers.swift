@@ -8,7 +8,6 @@ import Synchronization
 struct CredentialHandlers: Sendable {
     let apps: AppHandlers
     let service: CredentialService
-    let log: AdministrationLog
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
@@ -34,8 +33,8 @@ struct CredentialHandlers: Sendable {
         switch reply {
         case .done(let bytes):
             for record in submitted.records.withLock({ $0 }) {
-                log.note(.submitted, record, app: app.slug, by: call.caller)
-                if submission.activate { log.note(.activated, record, app: app.slug, by: call.caller) }
+                apps.log.note(.submitted, record, app: app.slug, by: call.caller)
+                if submission.activate { apps.log.note(.activated, record, app: app.slug, by: call.caller) }
             }
             return Answer(.created, bytes)
         case .replayed(let bytes): return Answer(.created, bytes, headers: [Answer.replayedHeader])
@@ -49,7 +48,7 @@ struct CredentialHandlers: Sendable {
         // Reading comes first: a failure after the change would hide it.
         let refusals = try await translating(.reads, await service.refusals())
         let written = try await translating(.isIdempotent, await service.activate(id, app: app.id, both: both))
-        for credential in written.records { log.note(.activated, credential, app: app.slug, by: call.caller) }
+        for credential in written.records { apps.log.note(.activated, credential, app: app.slug, by: call.caller) }
         return Answer(.ok, CredentialAnswer.activated(written, refusals))
     }
 
@@ -57,7 +56,7 @@ struct CredentialHandlers: Sendable {
         let both = try CredentialRequest.readBoth(call.body)
         let (id, app) = try await subject(of: call)
         let retired = try await translating(.isIdempotent, await service.retire(id, app: app.id, both: both))
-        for credential in retired { log.note(.retired, credential, app: app.slug, by: call.caller) }
+        for credential in retired { apps.log.note(.retired, credential, app: app.slug, by: call.caller) }
         return .done
     }
 
@@ -65,7 +64,7 @@ struct CredentialHandlers: Sendable {
         let (id, app) = try await subject(of: call)
         let credential = try await record(id, app)
         try await translating(.isIdempotent, await service.delete(id, app: app.id))
-        log.note(.deleted, credential, app: app.slug, by: call.caller)
+        apps.log.note(.deleted, credential, app: app.slug, by: call.caller)
         return .done
     }
 

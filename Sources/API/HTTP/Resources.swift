@@ -19,11 +19,11 @@ struct Resources: Sendable {
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget) {
         let limits = services.limits
         let reads = ReadAdmission(limits)
-        let log = AdministrationLog(log: services.context.log)
         // Anybody may ask, however often.
         let (probes, readiness) = (SharedReads<Bool, Readiness>(), services.readiness)
         checkReadiness = { await probes.value(true, readiness) }
-        apps = AppHandlers(registry: services.stores.registry, log: log)
+        apps = AppHandlers(
+            registry: services.stores.registry, log: AdministrationLog(log: services.context.log))
         devices = DeviceHandlers(
             apps: apps, registrations: services.registrations, clock: services.context.clock, reads: reads)
         imports = ImportHandlers(
@@ -37,10 +37,10 @@ struct Resources: Sendable {
             messages: messages, watches: MessageFollowers(store: messages.store, limits: limits, reads: reads),
             limits: limits, authenticator: authenticator)
         feedback = FeedbackHandlers(apps: apps, store: services.stores.feedback, reads: reads)
-        credentials = CredentialHandlers(apps: apps, service: services.credentials, log: log)
+        credentials = CredentialHandlers(apps: apps, service: services.credentials)
         keys = KeyHandlers(
             apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.context.clock,
-            entropy: services.entropy, log: log)
+            entropy: services.entropy)
         nodes = NodeHandlers(
             apps: apps, writer: services.nodeWriter,
             reads: NodeReads(
@@ -49,7 +49,7 @@ struct Resources: Sendable {
                 strangersTimeMax: limits.strangersReadTimeMax),
             access: services.readAccess)
         wakeUps = WakeUpHandlers(apps: apps, store: services.wakeUpStores.subscriptions, access: services.readAccess)
-        access = AccessHandlers(apps: apps, access: services.readAccess, log: log)
+        access = AccessHandlers(apps: apps, access: services.readAccess)
         subscriptions = SubscriptionHandlers(
             apps: apps, store: services.wakeUpStores.subscriptions,
             revoker: SubscriptionRevoker(store: services.wakeUpStores.fanOuts), reads: reads)

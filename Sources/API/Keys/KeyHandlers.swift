@@ -13,7 +13,6 @@ struct KeyHandlers: Sendable {
     let authenticator: APIKeyAuthenticator
     let clock: @Sendable () -> WallInstant
     let entropy: @Sendable (Int) -> [UInt8]
-    let log: AdministrationLog
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit()
@@ -50,7 +49,7 @@ struct KeyHandlers: Sendable {
         }
         // The key may have been tried, and cached as unknown, before it existed.
         authenticator.forget()
-        log.note(.created, made, by: call.caller)
+        apps.log.note(.created, made, by: call.caller)
         return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
     }
 
@@ -72,7 +71,7 @@ struct KeyHandlers: Sendable {
         let isDeleted = try await translating(.isIdempotent, await store.delete(id, app: app))
         authenticator.forget()
         guard isDeleted else { throw unknown }
-        log.note(.revoked, found, by: call.caller)
+        apps.log.note(.revoked, found, by: call.caller)
         return .done
     }
 

@@ -1,4 +1,3 @@
-import Calendar
 import Expressions
 import HTTPTypes
 import JSON
@@ -11,7 +10,6 @@ import WakeUpStore
 struct AccessHandlers: Sendable {
     let apps: AppHandlers
     let access: ReadAccess
-    let log: AdministrationLog
 
     func readRules(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
@@ -28,7 +26,7 @@ struct AccessHandlers: Sendable {
         do throws(ReadRuleFault) { _ = try ReadRules.read(rules, at: .root / "rules") } catch { throw Problem(error) }
         let app = try await apps.app(of: call)
         try await translating(.isIdempotent, await access.setRules(source, app: app.id))
-        log.note(.rulesSet, app: app.slug, by: call.caller)
+        apps.log.note(.rulesSet, app: app.slug, by: call.caller)
         return .done
     }
 
@@ -63,7 +61,7 @@ struct AccessHandlers: Sendable {
         let app = try await apps.app(of: call)
         switch try await translating(.mayDouble, await access.add(key, submitted: text, app: app.id)) {
         case .added:
-            log.note(.userKeyAdded, app: app.slug, by: call.caller, ["kid": "\(kid)"])
+            apps.log.note(.userKeyAdded, app: app.slug, by: call.caller, ["kid": "\(kid)"])
             return Answer(
                 .created,
                 JSONWriter.body {
@@ -86,7 +84,7 @@ struct AccessHandlers: Sendable {
         guard try await translating(.isIdempotent, await access.removeKey(kid: call.subject, app: app.id)) else {
             throw Problem(.unknownKey, "No key has this kid. GET .../user-keys lists the keys.")
         }
-        log.note(.userKeyRemoved, app: app.slug, by: call.caller, ["kid": "\(call.subject)"])
+        apps.log.note(.userKeyRemoved, app: app.slug, by: call.caller, ["kid": "\(call.subject)"])
         return .done
     }
 }
