@@ -8,14 +8,11 @@ package struct ProviderEndpoint: Equatable, Sendable {
     package let port: UInt16
     /// The quota of one project, shared by all processes; nil: the provider has none.
     package let requestsPerMinute: Int?
-    /// The address for access tokens, where it is a setting; nil: the credential names it, or the provider grants none.
-    package let tokenURL: String?
 
     package init(
-        provider: Provider, environment: PushEnvironment, host: String, port: UInt16, requestsPerMinute: Int? = nil,
-        tokenURL: String? = nil
+        provider: Provider, environment: PushEnvironment, host: String, port: UInt16, requestsPerMinute: Int? = nil
     ) {
         (self.provider, self.environment, self.host, self.port) = (provider, environment, host, port)
-        (self.requestsPerMinute, self.tokenURL) = (requestsPerMinute, tokenURL)
+        self.requestsPerMinute = requestsPerMinute
     }
 }
