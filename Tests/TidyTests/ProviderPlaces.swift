@@ -21,14 +21,17 @@ enum ProviderPlaces {
         "Sources/Requests/Problems/ProblemCode+Credentials.swift",
         "Sources/Requests/Problems/ProblemCode+Messages.swift", "Sources/Requests/Problems/ProblemCode+Values.swift",
         "Sources/CommandLine/DevicesCommand.swift", "Sources/CommandLine/MessageOptions.swift",
+        "Sources/CommandLine/SendCommand.swift", "Sources/CommandLine/Campaign/TextOptions.swift",
+        "Sources/Server/CarillonCommand.swift",
     ]
 
-    /// Members of the API and of stored settings, and APNs' header for a push's id.
+    /// Members of the API and of stored settings, APNs' header for a push's id, and the extensions of its certificates.
     private static let namesOnTheWire = [
         "Sources/Requests/Apps/WakeUpRequest.swift", "Sources/API/Messages/HistoryAnswer.swift",
         "Sources/CommandLine/WakeUpText.swift", "Sources/Encodings/PushIdentity.swift",
         "Sources/HTTP2/ClientNotes.swift", "Sources/HTTP2/HTTP2ClientEvent.swift", "Sources/HTTP2/ServerNotes.swift",
-        "Sources/Store/Registry/WakeUpSettings+JSON.swift",
+        "Sources/Store/Registry/WakeUpSettings+JSON.swift", "Sources/TLS/AppleExtensions.swift",
+        "Sources/TLS/CertificateAuthority.swift", "Sources/TLS/TLSCertificate.swift",
     ]
 
     /// Gateways of their own with stand-ins, for demonstrations and measurements.
@@ -39,9 +42,12 @@ enum ProviderPlaces {
         "Sources/CommandLine/OwnWorld/OwnGateway.swift", "Sources/CommandLine/OwnWorld/OwnStandIns.swift",
     ]
 
-    private static let names = ["APNs", "APNS", "apns", "FCM", "fcm", "HMS", "hms", "WebPush", "webpush"]
+    private static let names = [
+        "APNs", "APNS", "apns", "FCM", "fcm", "HMS", "hms", "WebPush", "webpush", "Apple", "Google", "Firebase",
+        "Android", "iPhone",
+    ]
 
-    /// Whether the line names a provider, as a word or as the beginning of a name such as `fcmPort`.
+    /// Whether the line names a provider or its maker, as a word or as the beginning of a name such as `fcmPort`.
     static func names(in line: some StringProtocol) -> Bool {
         names.contains { name in
             line.ranges(of: name).contains { range in

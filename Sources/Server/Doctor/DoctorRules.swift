@@ -96,7 +96,7 @@ package enum DoctorRules {
         }
         guard let end else { return .good(subject, "\(name), active") }
         return expiry(
-            subject, name, end, now, ifValid: ", active,", remedy: "renew it at Apple, add it, and activate it")
+            subject, name, end, now, ifValid: ", active,", remedy: "renew it at the provider, add it, and activate it")
     }
 
     static func expiry(
