@@ -47,7 +47,7 @@ struct LeasedFanOutTests {
                     _ = await world.world.stores.parcels.settle([parcel.settlingAll()], now: world.now)
                 }
             }
-            #expect(fewest == 3)
+            #expect(fewest == 3, "the write, its notification of other processes, and the fan-out that leases")
         }
     }
 
