@@ -9,13 +9,16 @@ package struct WatchDecision: Sendable {
     package let revoked: [SubscriptionStatus]
 
     /// The revoked subscriptions by provider: the devices of each get one notice.
-    package var notices: [(provider: Provider, members: [SubscriptionStatus])] {
-        var notices: [(provider: Provider, members: [SubscriptionStatus])] = []
-        for provider in Provider.allCases.sorted(by: { $0.rawValue < $1.rawValue }) {
-            let members = revoked.filter { $0.provider == provider }
-            if !members.isEmpty { notices.append((provider, members)) }
+    package var notices: [(provider: Provider, members: [SubscriptionStatus])] { revoked.byProvider(\.provider) }
+}
+
+extension Array {
+    /// Subscriptions of one watch that end, by their devices' provider: the devices of each get one notice.
+    package func byProvider(_ provider: (Element) -> Provider) -> [(provider: Provider, members: [Element])] {
+        Provider.allCases.sorted { $0.rawValue < $1.rawValue }.compactMap { found in
+            let members = filter { provider($0) == found }
+            return members.isEmpty ? nil : (provider: found, members: members)
         }
-        return notices
     }
 }
 

@@ -225,16 +225,6 @@ private struct RevocationRun: Sendable {
         }
     }
 
-    /// A group of devices that get the same notice.
-    private struct GroupKey: Hashable, Comparable {
-        let watch: WatchID
-        let provider: Provider
-
-        static func < (left: GroupKey, right: GroupKey) -> Bool {
-            (left.watch, left.provider.rawValue) < (right.watch, right.provider.rawValue)
-        }
-    }
-
     /// Removes the subscriptions, writes their notices, and commits.
     mutating func write(in transaction: PostgresTransaction) async throws(PostgresError) -> FanOutReply {
         let ended = found.filter { !kept.contains($0.id) }
@@ -273,17 +263,18 @@ private struct RevocationRun: Sendable {
     }
 
     private func notices(of ended: [Subscription]) -> [MessageDraft] {
-        let reachable = ended.filter { !$0.isRetired }
-        let groups = Dictionary(grouping: reachable) { GroupKey(watch: $0.watch, provider: $0.provider) }
-        return groups.sorted { $0.key < $1.key }.compactMap { key, members in
-            let first = members[0]
-            let group = RevocationGroup(
-                address: WakeUpAddress(app: job?.slug ?? first.slug, path: first.path), settings: first.settings,
-                provider: key.provider, reason: reason)
-            return contents.revocation(group).map { content in
-                MessageDraft(
-                    content, .revocation, app: first.app, audience: .revoked(key.watch),
-                    members: members.map(\.member).byRisingID, order)
+        let watches = Dictionary(grouping: ended.filter { !$0.isRetired }, by: \.watch).sorted { $0.key < $1.key }
+        return watches.flatMap { watch, ended in
+            ended.byProvider(\.provider).compactMap { provider, members -> MessageDraft? in
+                let first = members[0]
+                let group = RevocationGroup(
+                    address: WakeUpAddress(app: job?.slug ?? first.slug, path: first.path), settings: first.settings,
+                    provider: provider, reason: reason)
+                return contents.revocation(group).map { content in
+                    MessageDraft(
+                        content, .revocation, app: first.app, audience: .revoked(watch),
+                        members: members.map(\.member).byRisingID, order)
+                }
             }
         }
     }
