@@ -19,33 +19,38 @@ struct WakeUpContents: Sendable {
     private func notice(for group: RevocationGroup) -> FanOutContent? {
         PushProviders.offered(group.provider).map { provider in
             let payload = WakeUpShaping.revocation(group.reason, of: group.address)
-            return content(Self.newID(), provider.wakeUp(payload.data, group.settings.presentation), provider)
+            let message = provider.wakeUp(payload.data, group.settings.presentation)
+            return content(message, Self.compiled(message, for: provider))
         }
     }
 
-    private static func newID() -> MessageID {
-        MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
+    private static func compiled(_ message: MessageContent, for provider: any PushProvider) -> CompiledMessage {
+        let id = UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64()))
+        return CompiledMessage(message, message: MessageID(id), for: [provider.id])
     }
 
-    private func content(_ id: MessageID, _ message: MessageContent, _ provider: any PushProvider) -> FanOutContent {
+    private func content(_ message: MessageContent, _ compiled: CompiledMessage) -> FanOutContent {
         let stored = StoredContent.encode(message)
-        if let delivery {
-            let compiled = CompiledMessage(message, message: id, for: [provider.id])
-            delivery.keep(compiled, contentBytes: stored.count)
-        }
+        delivery?.keep(compiled, contentBytes: stored.count)
         return FanOutContent(
-            id: id, content: stored, pushType: message.options.pushType, lifetime: message.options.lifetime)
+            id: compiled.id, content: stored, pushType: message.options.pushType, lifetime: message.options.lifetime)
     }
 
     /// Returns nil if there is nothing to report: no child has changed, or the provider is not offered any more.
     private func content(for group: FanOutGroup) -> FanOutContent? {
         guard let provider = PushProviders.offered(group.provider) else { return nil }
-        let id = Self.newID()
         let presentation = group.watch.settings.presentation
-        func message(_ payload: WakeUpPayload) -> MessageContent { provider.wakeUp(payload.data, presentation) }
-        guard let payload = Self.payload(for: group, fits: { (try? provider.compile(message($0), message: id)) != nil })
-        else { return nil }
-        return content(id, message(payload), provider)
+        // The payload that was tried last. If it fits, it is compiled already.
+        var tried: (payload: WakeUpPayload, compiled: CompiledMessage)?
+        let payload = Self.payload(for: group) { payload in
+            let compiled = Self.compiled(provider.wakeUp(payload.data, presentation), for: provider)
+            tried = (payload, compiled)
+            return compiled.push(for: provider.id) != nil
+        }
+        guard let payload else { return nil }
+        let message = provider.wakeUp(payload.data, presentation)
+        if let tried, tried.payload == payload { return content(message, tried.compiled) }
+        return content(message, Self.compiled(message, for: provider))
     }
 
     private static func payload(for group: FanOutGroup, fits: WakeUpShaping.Fits) -> WakeUpPayload? {
