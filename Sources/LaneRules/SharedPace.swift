@@ -31,8 +31,8 @@ package struct SharedPace: Equatable, Sendable {
     private let isAmongProcesses: Bool
     /// When a lane of this process last asked for an allowance.
     private var askedAt: MonotonicInstant?
-    private var toldAt: MonotonicInstant?
-    private var isTelling = false
+    private var heartbeatAt: MonotonicInstant?
+    private var isHeartbeatUnderWay = false
 
     /// A lane that is overdue by this much is not waited for: its unused allowance would be lost to all.
     private static let timeout: Duration = .seconds(1)
@@ -41,11 +41,11 @@ package struct SharedPace: Equatable, Sendable {
     private static let checksAgainAfter: Duration = .milliseconds(100)
 
     /// How often a process tells the others that it sends.
-    package static let tellsEvery: Duration = .seconds(1)
-    /// For how long the others count a process after it told them.
+    private static let heartbeatEvery: Duration = .seconds(1)
+    /// For how long the others count a process after its heartbeat.
     package static let countedFor: Duration = .seconds(3)
     /// A process that was silent for this long joins anew, because the others may have forgotten it.
-    private static let silentAfter = countedFor - tellsEvery
+    private static let silentAfter = countedFor - heartbeatEvery
 
     package init(perMinute: Int, amongProcesses: Bool = false) {
         pace = RequestPace(perMinute: perMinute, processes: amongProcesses ? nil : 1)
@@ -111,17 +111,18 @@ package struct SharedPace: Equatable, Sendable {
         return pace.allowance(now)
     }
 
-    /// Whether to tell the other processes now that this one sends. The answer goes to `heard`. Called by a lane that
-    /// just asked for an allowance, so an idle process tells nothing.
-    package mutating func tells(_ now: MonotonicInstant) -> Bool {
-        guard isAmongProcesses, !isTelling, toldAt.map({ now - $0 >= Self.tellsEvery }) ?? true else { return false }
-        (toldAt, isTelling) = (now, true)
+    /// Whether to tell the other processes now that this one sends. The answer goes to `heartbeatEnded`. Called by a
+    /// lane that just asked for an allowance, so an idle process tells nothing.
+    package mutating func beginsHeartbeat(_ now: MonotonicInstant) -> Bool {
+        let isDue = heartbeatAt.map { now - $0 >= Self.heartbeatEvery } ?? true
+        guard isAmongProcesses, !isHeartbeatUnderWay, isDue else { return false }
+        (heartbeatAt, isHeartbeatUnderWay) = (now, true)
         return true
     }
 
     /// - Parameter processes: how many send, with this one; nil: no answer came, and the last number holds.
-    package mutating func heard(_ processes: Int?, _ now: MonotonicInstant) {
-        isTelling = false
+    package mutating func heartbeatEnded(_ processes: Int?, _ now: MonotonicInstant) {
+        isHeartbeatUnderWay = false
         if let processes { pace.divide(among: processes, now) }
     }
 

@@ -27,11 +27,11 @@ package final class ProviderPace: Sendable {
     func join() -> LanePace { LanePace(self, shared.withLock { $0.join() }) }
 
     private func allowance(_ share: SharedPace.Share, _ now: MonotonicInstant) -> Int {
-        let (allowance, tells) = shared.withLock { ($0.allowance(share, now), $0.tells(now)) }
-        if tells, let heartbeat {
+        let (allowance, isDue) = shared.withLock { ($0.allowance(share, now), $0.beginsHeartbeat(now)) }
+        if isDue, let heartbeat {
             Task {
                 let processes = await heartbeat()
-                shared.withLock { $0.heard(processes, Clocks.monotonicNow()) }
+                shared.withLock { $0.heartbeatEnded(processes, Clocks.monotonicNow()) }
             }
         }
         return allowance

@@ -21,7 +21,7 @@ struct CredentialExpiryService: NamedService {
         await cancelWhenGracefulShutdown {
             var reminders = ExpiryReminders()
             while !Task.isCancelled {
-                do throws(StoreFault) { try await look(&reminders) } catch {
+                do throws(StoreFault) { try await check(&reminders) } catch {
                     stores.context.database.failed("expiry of credentials not checked", error)
                 }
                 try? await Task.sleep(for: Self.pause)
@@ -31,7 +31,7 @@ struct CredentialExpiryService: NamedService {
         try? await gracefulShutdown()
     }
 
-    private func look(_ reminders: inout ExpiryReminders) async throws(StoreFault) {
+    private func check(_ reminders: inout ExpiryReminders) async throws(StoreFault) {
         var last: AppID?
         while true {
             let apps = try await stores.registry.apps(after: last, limit: Self.appsAtOnce)

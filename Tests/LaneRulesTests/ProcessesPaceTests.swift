@@ -11,7 +11,7 @@ private struct Gateways {
         let sends: [Range<Int>]
         /// The largest number of requests a second; nil: as many as it may send.
         let wants: Int?
-        var toldAt: [Duration] = []
+        var heartbeatsAt: [Duration] = []
         var answer: (at: Duration, processes: Int?)?
         /// The number of requests sent in each tenth of a second.
         var sent: [Int]
@@ -51,14 +51,14 @@ private struct Gateways {
         var gateway = gateways[place]
         if let answer = gateway.answer, answer.at <= time {
             gateway.answer = nil
-            gateway.pace.heard(answer.processes, now)
+            gateway.pace.heartbeatEnded(answer.processes, now)
         }
         if gateway.sends.contains(where: { $0.contains(tenth / 10) }) {
             let second = tenth / 10 * 10
             let wanted = gateway.wants.map { $0 - gateway.sent[second...tenth].reduce(0, +) } ?? .max
             let count = min(wanted, gateway.pace.allowance(gateway.share, now))
-            if gateway.pace.tells(now) {
-                gateway.toldAt.append(time)
+            if gateway.pace.beginsHeartbeat(now) {
+                gateway.heartbeatsAt.append(time)
                 gateway.answer = (time + roundTrip, hear(place, time))
             }
             gateway.pace.took(gateway.share, count)
@@ -118,7 +118,7 @@ struct ProcessesPaceTests {
             expected += count
         }
         #expect(world.sent(0..<70) >= expected - 20)
-        #expect(world.gateways[0].toldAt.count == 70)
+        #expect(world.gateways[0].heartbeatsAt.count == 70)
     }
 
     @Test("exceed the quota by less than a fifth of a second's requests when another one joins")
@@ -199,7 +199,7 @@ struct ProcessesPaceTests {
         world.roundTrip = .seconds(20)
         world.run()
         #expect(world.sent(0..<1) == 1)
-        #expect(world.gateways[0].toldAt.count == 1)
+        #expect(world.gateways[0].heartbeatsAt.count == 1)
     }
 
     @Test("use all of a small quota")

@@ -72,7 +72,7 @@ extension SimulatedWorld {
 // The processes of a project, which divide its quota.
 extension SimulatedWorld {
     private mutating func tellOthers(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
-        guard processes[index].projects[quota.project].pace?.tells(mono) == true else { return }
+        guard processes[index].projects[quota.project].pace?.beginsHeartbeat(mono) == true else { return }
         call(.heartbeat(project: processes[index].projects[quota.project].number), index)
     }
 
@@ -86,7 +86,7 @@ extension SimulatedWorld {
     mutating func hear(_ count: Int?, _ project: Int64, _ index: Int) {
         guard let place = processes[index].projects.firstIndex(where: { $0.number == project }) else { return }
         let mono = processes[index].clock.read(at: now)
-        processes[index].projects[place].pace?.heard(count, mono)
+        processes[index].projects[place].pace?.heartbeatEnded(count, mono)
     }
 }
 

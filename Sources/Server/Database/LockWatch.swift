@@ -5,10 +5,10 @@ import ServiceLifecycle
 import Store
 import Synchronization
 
-/// Names the sessions of other programs that keep the gateway's work waiting. It looks at the start, and when work is
+/// Names the sessions of other programs that keep the gateway's work waiting. It asks at the start, and when work is
 /// delayed, until nobody waits.
 final class LockWatch: Sendable {
-    private static let looksApart: Duration = .seconds(2)
+    private static let queryEvery: Duration = .seconds(2)
 
     private let isSuspected = Atomic(true)
     private let log: Logger
@@ -27,7 +27,7 @@ final class LockWatch: Sendable {
                     report(sessions.found(try await DatabaseFitness.blocking(pool), now: Clocks.monotonicNow()))
                 } catch { suspect() }
             }
-            try? await Task.sleep(for: Self.looksApart)
+            try? await Task.sleep(for: Self.queryEvery)
         }
     }
 

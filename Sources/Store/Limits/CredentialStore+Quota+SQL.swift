@@ -3,7 +3,8 @@ import Postgres
 
 /// The processes that send to a project.
 enum QuotaSQL {
-    /// Writes when the process was heard, forgets other rows that are outdated, and counts the project's processes.
+    /// Writes the time of the process's heartbeat, forgets other rows that are outdated, and counts the project's
+    /// processes.
     ///
     /// A row from the future was written before the database's clock was set back. Its process has ended, or writes the
     /// row again soon. The process holds its own row before it forgets others, and skips locked ones: there is no

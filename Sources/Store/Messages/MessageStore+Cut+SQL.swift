@@ -38,7 +38,7 @@ enum CutSQL {
         ORDER BY named.place
         """)
 
-    /// Frees new parcels that were leased to a process that never heard so.
+    /// Frees new parcels that were leased to a process that got no answer.
     static let release = Statement(
         "cut_release",
         """

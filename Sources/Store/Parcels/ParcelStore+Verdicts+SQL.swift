@@ -43,8 +43,8 @@ enum VerdictSQL {
                     NULL::smallint AS from_environment, NULL::smallint AS to_environment
                 FROM judged WHERE \(isNews)
                 UNION ALL
-                SELECT judged.*, \(FeedbackVerdict.environmentChanged.sql), home.environment, other.environment
-                FROM judged JOIN routes home ON home.id = judged.left_route
+                SELECT judged.*, \(FeedbackVerdict.environmentChanged.sql), origin.environment, other.environment
+                FROM judged JOIN routes origin ON origin.id = judged.left_route
                     JOIN routes other ON other.id = judged.found_on
                 WHERE judged.kind <> \(TokenKind.wakeUp.sql)
             ) AS entries
