@@ -13,7 +13,7 @@ package struct Answer: Sendable, Equatable {
         case unknown(TransportFault)
     }
 
-    /// The request's.
+    /// The tag of the request.
     package let tag: Int32
     package let weight: Int32
     package let kind: Kind
@@ -29,7 +29,7 @@ package struct Answer: Sendable, Equatable {
 package struct AnswerBatch: Sendable {
     package let ticket: BatchTicket
     package let answers: [Answer]
-    /// The submitted batch's, to which the answers' tags refer.
+    /// The members of the submitted batch, to which the answers' tags refer.
     package let members: [Int32]
     package let bytes: [UInt8]
     /// None of the batch's requests waits for a stream any more; set only if the batch reports it. It may come without

@@ -20,7 +20,7 @@ package struct LaneSettings: Sendable {
     /// The pace of a provider that counts requests (FCM), shared by all lanes of a project; nil: as fast as streams
     /// allow.
     package var pace: ProviderPace?
-    /// The provider's.
+    /// How the provider's answers are read.
     package var answerRules = AnswerRules()
     /// A connection with fewer stream ids left is replaced before it has none. HTTP/2 gives it a billion. The value
     /// must exceed what a connection opens in one tick.

@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-/// Names one cut of direct messages, from its admission to its end.
+/// Names one cut of parcels that may be leased at once, from its admission to its end.
 package struct CutID: Hashable, Sendable {
     package let number: UInt64
     package init(_ number: UInt64) { self.number = number }
@@ -24,7 +24,7 @@ struct CutReservation: Sendable {
     let members: Int
 }
 
-// Direct messages: their parcels are cut and leased in the transaction that accepts them (decision 0031).
+// Parcels that are cut and leased in one transaction: those of direct messages (decision 0031) and of fan-outs.
 extension Dispatcher {
     /// Returns the lane for each demand on which its pushes may be leased at once. nil: the parcels stay ready for any
     /// process, and are leased in their turn.

@@ -14,7 +14,7 @@ extension FanOutRun {
 
     /// A row of `subscriptions`.
     private struct Subscription {
-        /// That of its watch.
+        /// The index of its watch among the claimed ones.
         let index: Int
         let id: Int64
         let registration: Int64

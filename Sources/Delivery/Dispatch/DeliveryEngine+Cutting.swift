@@ -5,8 +5,8 @@ import QueueRules
 import Reactor
 import Store
 
-// Direct messages: accepted, cut and leased in one transaction, and sent without another look at the database. Only
-// texts with placeholders need one, for the devices' values.
+// Direct messages and fan-outs: cut and leased in one transaction, and sent without another query. Only texts with
+// placeholders need one, for the devices' values.
 extension DeliveryEngine {
     /// Writes direct messages of one app, and begins to send those whose lane can send now. The parcels of the others
     /// are ready for any process.

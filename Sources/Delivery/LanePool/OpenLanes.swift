@@ -67,7 +67,7 @@ package final class OpenLanes: Sendable {
         for lane in open { await lane.drain() }
     }
 
-    /// Whether the pace of the lane's project lets so many requests leave now.
+    /// Whether the pace of the lane's project lets pushes to so many members leave now.
     func hasRoom(for members: Int, on key: LaneKey) -> Bool {
         opened(key)?.credential.settings.pace.map { $0.room(Clocks.monotonicNow()) >= members } ?? true
     }
