@@ -11,7 +11,7 @@ package struct DeliveryService: Sendable {
     private let planner: Planner
     private let scheduler: WorkLoop
     private let stopper: WorkLoop
-    private let upkeep: WorkLoop
+    private let loops: [WorkLoop]
     private let lanes: LanePool
 
     package init(stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID) {
@@ -23,10 +23,8 @@ package struct DeliveryService: Sendable {
         self.planner = planner
         scheduler = .scheduler(stores.messages, context) { planner.notify() }
         stopper = .stopper(stores.stops, context, pollEvery: settings.dispatcher.pollEvery) { await engine.hint() }
-        upkeep = Upkeep.loop(stores, settings, lanes)
+        loops = planner.loops + [scheduler, stopper, Upkeep.loop(stores, settings, lanes)]
     }
-
-    private var loops: [WorkLoop] { planner.loops + [scheduler, stopper, upkeep] }
 
     package func run() async {
         await withTaskGroup(of: Void.self) { group in

@@ -11,10 +11,13 @@ import Workers
 /// One more loop plans transactional messages alone while another one plans a broadcast, or a message with as many
 /// receivers. So a single push never waits for the slice of a broadcast.
 struct Planner: Sendable {
-    /// The last one is for transactional messages alone.
-    let loops: [WorkLoop]
-    private let planners: [SlicePlanner]
+    /// The planners in the order in which they wake each other. Only the first polls.
+    private let planners: [(planner: SlicePlanner, loop: WorkLoop)]
+    /// Plans transactional messages alone, beside a broadcast.
+    private let transactional: WorkLoop
     private let broadcasts = ActiveBroadcasts()
+
+    var loops: [WorkLoop] { planners.map(\.loop) + [transactional] }
 
     /// - Parameter parcelsWait: called after each slice that was cut: parcels are ready.
     init(
@@ -22,32 +25,31 @@ struct Planner: Sendable {
         parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
     ) {
         let (consequence, pollEvery) = ("planning delayed", settings.dispatcher.pollEvery)
-        let extra = SlicePlanner(store, settings, context, broadcasts, next: nil, alone: nil, parcelsWait)
-        let alone = WorkLoop(consequence, pollEvery: pollEvery, context) { [broadcasts] _ throws(StoreFault) in
+        let extra = SlicePlanner(store, settings, context, broadcasts, next: nil, transactional: nil, parcelsWait)
+        let transactional = WorkLoop(consequence, pollEvery: pollEvery, context) { [broadcasts] _ throws(StoreFault) in
             guard broadcasts.isActive else { return .idle }
             return try await extra.plan(transactionalAlone: true)
         }
-        var loops = [alone]
-        var planners: [SlicePlanner] = []
-        for number in 1...max(1, settings.plannersMax) {
-            let next = number > 1 ? loops[0] : nil
-            let planner = SlicePlanner(store, settings, context, broadcasts, next: next, alone: alone, parcelsWait)
-            // The first is notified when work may wait; the others join while there is more.
-            let isFirst = number >= settings.plannersMax
-            let loop = WorkLoop(consequence, pollEvery: isFirst ? pollEvery : nil, context) {
+        var planners: [(planner: SlicePlanner, loop: WorkLoop)] = []
+        // The last comes first, because each planner needs the loop of the next one.
+        for place in (0..<max(1, settings.plannersMax)).reversed() {
+            let planner = SlicePlanner(
+                store, settings, context, broadcasts, next: planners.first?.loop, transactional: transactional,
+                parcelsWait)
+            let loop = WorkLoop(consequence, pollEvery: place == 0 ? pollEvery : nil, context) {
                 rounds throws(StoreFault) in
                 try await planner.plan(after: rounds)
             }
-            loops.insert(loop, at: 0)
-            planners.insert(planner, at: 0)
+            planners.insert((planner: planner, loop: loop), at: 0)
         }
-        (self.loops, self.planners) = (loops, planners)
+        (self.planners, self.transactional) = (planners, transactional)
     }
 
     /// Wakes a planner that is free. One in the middle of a broadcast's slice would find the work only after it.
     func notify() {
-        loops[planners.firstIndex { !$0.isInLongSlice } ?? 0].notify()
-        if broadcasts.isActive { loops[planners.count].notify() }
+        let free = planners.first { !$0.planner.isInLongSlice } ?? planners[0]
+        free.loop.notify()
+        if broadcasts.isActive { transactional.notify() }
     }
 }
 
@@ -58,16 +60,17 @@ private final class SlicePlanner: Sendable {
     private let context: ServiceContext
     private let broadcasts: ActiveBroadcasts
     private let next: WorkLoop?
-    private let alone: WorkLoop?
+    private let transactional: WorkLoop?
     private let parcelsWait: @Sendable ([PlannedSlice]) async -> Void
     private let longSliceFlag = Atomic<Bool>(false)
 
     init(
         _ store: MessageStore, _ settings: DeliverySettings, _ context: ServiceContext, _ broadcasts: ActiveBroadcasts,
-        next: WorkLoop?, alone: WorkLoop?, _ parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
+        next: WorkLoop?, transactional: WorkLoop?,
+        _ parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
     ) {
         (self.store, self.settings, self.context, self.broadcasts) = (store, settings, context, broadcasts)
-        (self.next, self.alone, self.parcelsWait) = (next, alone, parcelsWait)
+        (self.next, self.transactional, self.parcelsWait) = (next, transactional, parcelsWait)
     }
 
     private(set) var isInLongSlice: Bool {
@@ -93,7 +96,7 @@ private final class SlicePlanner: Sendable {
     func plan(
         transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}
     ) async throws(StoreFault) -> WorkLoop.Round {
-        let call = ActiveBroadcasts.Call(of: broadcasts, waking: alone)
+        let call = ActiveBroadcasts.Call(of: broadcasts, waking: transactional)
         defer { call.end() }
         let reply = try await store.plan(
             idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
@@ -131,18 +134,20 @@ private final class ActiveBroadcasts: Sendable {
 
     final class Call: Sendable {
         private let all: ActiveBroadcasts
-        private let alone: WorkLoop?
+        private let transactional: WorkLoop?
         private let isBegun = Atomic<Bool>(false)
 
-        /// - Parameter alone: plans transactional messages alone; nil: this call is its own.
-        init(of all: ActiveBroadcasts, waking alone: WorkLoop?) { (self.all, self.alone) = (all, alone) }
+        /// - Parameter transactional: plans transactional messages alone; nil: this call is its own.
+        init(of all: ActiveBroadcasts, waking transactional: WorkLoop?) {
+            (self.all, self.transactional) = (all, transactional)
+        }
 
         /// Records that the call has a broadcast. Messages accepted since it began did not wake the extra planner, so
         /// this does.
         func begin() {
             guard !isBegun.exchange(true, ordering: .relaxed) else { return }
             all.count.add(1, ordering: .sequentiallyConsistent)
-            alone?.notify()
+            transactional?.notify()
         }
 
         func end() {
