@@ -81,8 +81,7 @@ struct MessagePreview {
         return zip(compiled, contents).map { message, content in
             let device = PreviewedDevice(
                 variant: variant, badge: Self.number(content.badge), now: Clocks.wallNow(),
-                placeholders: message.placeholders,
-                value: phone.value(of:))
+                placeholders: message.placeholders, value: phone.value(of:))
             return PushProviders.offered.map { provider in
                 let isAsked = asked?.contains(provider.id) ?? true
                 let isBlank = message.isBlank(in: variant, by: provider.id, value: phone.value(of:))

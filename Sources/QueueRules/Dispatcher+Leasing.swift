@@ -111,8 +111,7 @@ extension Dispatcher {
         let earlier = runs.place(of: name)
         if let earlier { abandon(earlier, &actions) }
         var run = ParcelRun(
-            parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
-            isRepeatable: reading != .unrepeatable)
+            parcel: parcel, leasedAt: request.startedAt, policy: settings.retry, isRepeatable: reading != .unrepeatable)
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, request.lane, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength

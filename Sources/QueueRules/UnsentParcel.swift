@@ -57,8 +57,7 @@ package struct UnsentParcel: Equatable, Sendable {
         return Settlement(
             parcel: id, message: message, route: route, epoch: epoch, settles: settles,
             terminalCounts: groups.map { TerminalCount(terminalStatus: $0.terminalStatus, count: $0.members.count) },
-            settledBits: bits,
-            remainders: [], pendingAfter: 0,
+            settledBits: bits, remainders: [], pendingAfter: 0,
             history: groups.map { HistoryEntry(.ended($0.terminalStatus), attempts: attempt, members: $0.members) },
             takenBack: takenBack, badgeSet: badgeSet)
     }

@@ -84,8 +84,7 @@ package struct GatewayProgram: Sendable {
 
     private func serve(
         on resources: GatewayResources, _ context: ServiceContext, trust: TLSTrust, tokens: any TokenEndpoint,
-        identity: ServedIdentity?,
-        _ beginning: DrainBeginning
+        identity: ServedIdentity?, _ beginning: DrainBeginning
     ) async throws {
         let log = context.log
         for pool in [resources.pool, resources.apiPool] { await context.database.follow(pool) }
@@ -104,8 +103,7 @@ package struct GatewayProgram: Sendable {
         defer { for loop in loops { loop.stop() } }
         let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
         let credentials = LaneCredentialCache(
-            store: stores.credentials, service: service, template: laneTemplate(trust), process: process,
-            context)
+            store: stores.credentials, service: service, template: laneTemplate(trust), process: process, context)
         let lanes = LanePool(
             credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
         let delivery = DeliveryService(stores: stores, lanes: lanes, settings: deliverySettings, process: process)
@@ -158,8 +156,7 @@ package struct GatewayProgram: Sendable {
             stores: stores, wakeUpStores: wakeUpStores,
             registrations: RegistrationCommitter(registry: stores.registry), intake: intake, credentials: service,
             nodeWriter: NodeWriter(store: wakeUpStores.nodes, steps: context.steps, raised: { fanOut.notify() }),
-            readAccess: readAccess,
-            adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
+            readAccess: readAccess, adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: { await Self.readiness(of: resources.apiPool, resources.watch) },
             entropy: { Entropy.bytes($0) }, limits: limits(context.log))
     }
@@ -194,8 +191,7 @@ package struct GatewayProgram: Sendable {
     private var deliverySettings: DeliverySettings {
         DeliverySettings(
             dispatcher: DispatcherSettings(leaseLength: settings.lease, requestDeadline: settings.requestDeadline),
-            suspicion: settings.suspicionRule,
-            parcelMembersMax: settings.parcelMembers,
+            suspicion: settings.suspicionRule, parcelMembersMax: settings.parcelMembers,
             retention: Retention(
                 historyDays: Int64(settings.historyDays), contentDays: Int64(settings.contentDays),
                 feedbackDays: Int64(settings.feedbackDays)))

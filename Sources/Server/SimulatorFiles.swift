@@ -32,8 +32,7 @@ struct SimulatorFiles {
         guard let server = bytes(of: server(host)) else { return nil }
         let found = SimulatorIdentities(
             authorityPEM: bytes(of: authority), server: server, certificate: bytes(of: certificate),
-            key: bytes(of: key),
-            account: bytes(of: account))
+            key: bytes(of: key), account: bytes(of: account))
         guard let found, found.serves(project: project, topics: topics), found.isValid(at: Clocks.wallNow()) else {
             throw StartFault(
                 "the files of an earlier run in \(folder) can't be reused: they are incomplete, have expired, or are "

@@ -102,8 +102,7 @@ enum AccessSQL {
     static let rules = Statement("access_rules", "SELECT source, revision FROM node_rules WHERE app_id = :app")
 
     static let keys = Statement(
-        "access_keys",
-        "SELECT kid, algorithm, sealed, created_at FROM user_token_keys WHERE app_id = :app ORDER BY id")
+        "access_keys", "SELECT kid, algorithm, sealed, created_at FROM user_token_keys WHERE app_id = :app ORDER BY id")
 
     static let setRules = Statement(
         "access_set_rules",

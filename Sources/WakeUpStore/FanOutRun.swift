@@ -153,8 +153,7 @@ struct FanOutRun: Sendable {
 
     /// Asks the read rules about candidates. Locked rows stay so until the transaction ends.
     private func access(
-        _ candidates: [SubscriptionStatus], _ path: NodePath, _ check: RuleCheck,
-        in transaction: PostgresTransaction
+        _ candidates: [SubscriptionStatus], _ path: NodePath, _ check: RuleCheck, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> CandidateAccess {
         let first = try await check.mayRead(path, subscriptions: candidates.map(\.id), in: transaction)
         var access = CandidateAccess(candidates, mayRead: first)

@@ -109,8 +109,7 @@ enum RemovalSQL {
         """)
 
     static let isUnderWay = Statement(
-        "removal_is_under_way",
-        "SELECT EXISTS (SELECT FROM node_removals WHERE app_id = :app AND path = ANY (:paths))")
+        "removal_is_under_way", "SELECT EXISTS (SELECT FROM node_removals WHERE app_id = :app AND path = ANY (:paths))")
 
     /// Takes the removal that waits longest, for some seconds. A portion is over before they are. If the process ends, or a
     /// write of the app takes longer, two portions are removed at once, which harms nothing.

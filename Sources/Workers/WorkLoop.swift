@@ -37,8 +37,7 @@ package final class WorkLoop: Sendable {
     ///   - round: takes the number of rounds since the sleep, from 0.
     package init(
         _ consequence: String, pollEvery: Duration?, waitsAtStart: Bool = false,
-        pauseAfterFault: Duration = .seconds(1),
-        _ context: ServiceContext,
+        pauseAfterFault: Duration = .seconds(1), _ context: ServiceContext,
         round: @escaping @Sendable (Int) async throws(StoreFault) -> Round
     ) {
         (self.consequence, self.pollEvery, self.waitsAtStart) = (consequence, pollEvery, waitsAtStart)

@@ -36,8 +36,7 @@ extension EnvelopeReader {
         let text = try required(name, meaning).anyString(at: pointer / name)
         guard let minute = QuietHours.minute(of: text) else {
             throw Problem(
-                .invalidValue, "This must be a time of day from 00:00 to 23:59, such as 07:30.",
-                at: pointer / name)
+                .invalidValue, "This must be a time of day from 00:00 to 23:59, such as 07:30.", at: pointer / name)
         }
         return minute
     }

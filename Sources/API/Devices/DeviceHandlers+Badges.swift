@@ -45,8 +45,7 @@ extension DeviceHandlers {
         let request = Array(installation.utf8) + [0] + ofKind + call.body
         guard let claim = call.idempotencyClaim(of: request) else {
             let badge = try await translating(
-                .mayDouble,
-                await registry.consumeBadge(count, app: app.id, installation: installation, kind: kind))
+                .mayDouble, await registry.consumeBadge(count, app: app.id, installation: installation, kind: kind))
             return try badgeAnswer(badge, installation, kind)
         }
         let reply = try await translating(

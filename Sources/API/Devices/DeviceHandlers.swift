@@ -68,8 +68,7 @@ extension DeviceHandlers {
         let bytes = call.subject.utf8.count
         guard bytes <= ProfileField.user.bytesMax else {
             throw Problem(
-                .valueTooLong,
-                "The user's name has \(bytes) bytes; the limit is \(ProfileField.user.bytesMax).")
+                .valueTooLong, "The user's name has \(bytes) bytes; the limit is \(ProfileField.user.bytesMax).")
         }
         return call.subject
     }

@@ -34,8 +34,7 @@ package final class Endpoint: Sendable {
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
         body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, isRead: Bool? = nil,
-        refusals: Refusals = .problems,
-        handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
+        refusals: Refusals = .problems, handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
     ) {
         (self.name, self.method, self.template, self.access) = (name, method, template, access)
         (self.query, self.body, self.step, self.isProbe) = (query, body, step, isProbe)

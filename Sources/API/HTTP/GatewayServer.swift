@@ -39,8 +39,7 @@ package struct GatewayServer: Sendable {
             return EncryptedChannel(plain: plain, identity: identity)
         }
         let application = Application(
-            responder: responder,
-            server: server,
+            responder: responder, server: server,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),
                 availableConnectionsDelegate: MaximumAvailableConnections(

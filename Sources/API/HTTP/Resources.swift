@@ -22,8 +22,7 @@ struct Resources: Sendable {
         // Anybody may ask, however often.
         let (probes, readiness) = (SharedReads<Bool, Readiness>(), services.readiness)
         checkReadiness = { await probes.value(true, readiness) }
-        apps = AppHandlers(
-            registry: services.stores.registry, log: AdministrationLog(log: services.context.log))
+        apps = AppHandlers(registry: services.stores.registry, log: AdministrationLog(log: services.context.log))
         devices = DeviceHandlers(
             apps: apps, registrations: services.registrations, clock: services.context.clock, reads: reads)
         imports = ImportHandlers(

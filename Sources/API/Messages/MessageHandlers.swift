@@ -32,8 +32,7 @@ struct MessageHandlers: Sendable {
         _ asked: IntakeRequest, in app: AppRecord, isList: Bool = false, _ status: HTTPResponse.Status
     ) async throws(Problem) -> Answer {
         let label = MessageLabel(
-            name: asked.name, author: asked.author,
-            texts: asked.contents[0].commonText.map { [$0.shortened] } ?? [])
+            name: asked.name, author: asked.author, texts: asked.contents[0].commonText.map { [$0.shortened] } ?? [])
         let audience = AudienceLine.text(of: asked.audience, acceptedAt: clock())
         let answer: MessageIntake.MakeAnswer = { ids, state, startsAt in
             MessageAnswer.accepted(ids, state, startsAt: startsAt, label, to: audience)

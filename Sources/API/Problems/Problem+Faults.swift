@@ -78,8 +78,7 @@ extension Problem {
                 at: .root / "topic")
         case .invalid(let constraint):
             self.init(
-                .invalidValue,
-                "The database can't store one of the values. Check for unusual texts and numbers.",
+                .invalidValue, "The database can't store one of the values. Check for unusual texts and numbers.",
                 cause: "constraint \(constraint)")
         case .unknownApp: self = .unknownApp
         case .unsuited(let statement):

@@ -17,8 +17,7 @@ struct WakeUpScenario {
 
     static let changes = [
         Change(
-            sentence: "It writes the first data", method: "PUT", child: "",
-            body: ["moisture": 41, "flower": "red"]),
+            sentence: "It writes the first data", method: "PUT", child: "", body: ["moisture": 41, "flower": "red"]),
         Change(
             sentence: "It changes one child, and adds another", method: "PATCH", child: "",
             body: ["moisture": 17, "pump": ["on": true]]),

@@ -20,8 +20,7 @@ package struct OwnStandIns: Sendable {
         // A killed run may have left its own behind.
         try? FileManager.default.removeItem(atPath: identities + "/ready.json")
         let child = try children.start(
-            "stand-ins", ["simulate", "--identity-dir", identities, "--sandbox-port", "0"] + options, [:],
-            in: folder)
+            "stand-ins", ["simulate", "--identity-dir", identities, "--sandbox-port", "0"] + options, [:], in: folder)
         let found = try await children.wait(for: child) { () -> JSONObject? in
             guard let data = FileManager.default.contents(atPath: identities + "/ready.json") else { return nil }
             return (try? JSONReader.read(Array(data)))?.object

@@ -32,8 +32,7 @@ package struct IntakeRequest: Sendable {
 
     package init(
         _ contents: [MessageContent], to audience: Audience, app: AppID, sendAt: SendHour? = nil,
-        ratePerSecond: Int32? = nil, name: String? = nil, author: String? = nil,
-        idempotency: IdempotencyClaim? = nil
+        ratePerSecond: Int32? = nil, name: String? = nil, author: String? = nil, idempotency: IdempotencyClaim? = nil
     ) {
         (self.contents, self.audience, self.app, self.sendAt) = (contents, audience, app, sendAt)
         (self.ratePerSecond, self.name, self.author) = (ratePerSecond, name, author)

@@ -66,8 +66,7 @@ private final class SlicePlanner: Sendable {
 
     init(
         _ store: MessageStore, _ settings: DeliverySettings, _ context: ServiceContext, _ broadcasts: ActiveBroadcasts,
-        next: WorkLoop?, transactional: WorkLoop?,
-        _ parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
+        next: WorkLoop?, transactional: WorkLoop?, _ parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
     ) {
         (self.store, self.settings, self.context, self.broadcasts) = (store, settings, context, broadcasts)
         (self.next, self.transactional, self.parcelsWait) = (next, transactional, parcelsWait)

@@ -98,8 +98,7 @@ package struct PushStep: Equatable, Sendable {
     }
 
     package init(
-        at: WallInstant, parcel: ParcelID?, leg: RouteDescription?, attempts: Int16, event: Event,
-        detail: String? = nil
+        at: WallInstant, parcel: ParcelID?, leg: RouteDescription?, attempts: Int16, event: Event, detail: String? = nil
     ) {
         (self.at, self.parcel, self.leg, self.attempts, self.event) = (at, parcel, leg, attempts, event)
         self.detail = detail

@@ -61,8 +61,7 @@ package struct MessageAccount: Equatable, Sendable {
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
         audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [TerminalTotal],
         providers: [ProviderAccount] = [],
-        form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil,
-        ratePerSecond: Int32? = nil
+        form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil, ratePerSecond: Int32? = nil
     ) {
         (self.id, self.state, self.acceptedAt, self.expiresAt) = (id, state, acceptedAt, expiresAt)
         (self.finishedAt, self.audience, self.outcomes, self.pending) = (finishedAt, audience, outcomes, pending)

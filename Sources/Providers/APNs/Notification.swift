@@ -34,8 +34,7 @@ package struct APNsNotification: Equatable, Sendable {
             content, row, acceptedAt: UUIDv7.instant(of: message.value))
         return APNsNotification(
             pushType: row.type, priority: try priority(content.options.priority, row),
-            collapseID: try collapseID(content.options, message),
-            isNowOrNever: content.options.ttlSeconds == 0,
+            collapseID: try collapseID(content.options, message), isNowOrNever: content.options.ttlSeconds == 0,
             mayRepeat: row.repeats == .always || (row.repeats == .unlessActivityStart && !isActivityStart),
             tokenKind: isActivityStart ? row.startTokenKind : row.tokenKind, payloads: payloads)
     }

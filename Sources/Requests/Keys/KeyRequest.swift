@@ -55,8 +55,7 @@ package struct KeyRequest: Equatable, Sendable {
             }
             guard let scope = APIScope(rawValue: text) else {
                 throw Problem(
-                    .invalidValue,
-                    "A scope is one of \(APIScope.allCases.map(\.rawValue).joined(separator: ", ")).",
+                    .invalidValue, "A scope is one of \(APIScope.allCases.map(\.rawValue).joined(separator: ", ")).",
                     at: pointer / place)
             }
             guard !scopes.contains(scope) else {

@@ -121,8 +121,7 @@ package struct MessageRequest: Equatable, Sendable {
             priority: try reader.choice("priority"),
             ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
             collapseID: try reader.string("collapse_id", bytesMax: MessageLimits.collapseIDBytesMax),
-            pushType: try reader.choice("push_type") ?? .alert,
-            isDryRun: try reader.bool("dry_run") ?? false)
+            pushType: try reader.choice("push_type") ?? .alert, isDryRun: try reader.bool("dry_run") ?? false)
         options.ignored = ignored
         try reader.end()
         return (options, sendAt, rate)

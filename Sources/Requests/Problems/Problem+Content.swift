@@ -39,8 +39,7 @@ extension Problem {
     }
 
     package init(
-        _ fault: SendTimeFault, at pointer: JSONPointer = .root / "options" / "send_at",
-        toSendNow advice: String? = nil
+        _ fault: SendTimeFault, at pointer: JSONPointer = .root / "options" / "send_at", toSendNow advice: String? = nil
     ) {
         let detail =
             switch fault {

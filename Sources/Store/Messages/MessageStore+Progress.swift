@@ -68,8 +68,7 @@ private struct ProgressRow {
             let ready = pushes { $0.wait?.cause.isReady ?? false }
             return ProviderProgress(
                 provider: part.provider, sending: sending, ready: ready,
-                waiting: pushes { $0.wait.map { !$0.cause.isReady } ?? false },
-                reasons: why.map(\.total),
+                waiting: pushes { $0.wait.map { !$0.cause.isReady } ?? false }, reasons: why.map(\.total),
                 otherReasons: (why.first?.whole ?? 0) - why.reduce(0) { $0 + $1.total.count },
                 // There is no pace if all pushes wait.
                 pace: sending + ready == 0 ? nil : paces.first { $0.provider == part.provider }?.pace)

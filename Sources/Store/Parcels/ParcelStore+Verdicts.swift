@@ -42,8 +42,7 @@ extension ParcelStore {
     ///   - waitsBriefly: throws `.contended` if others hold one of its rows for long. It is for verdicts that other
     ///     work waits for.
     package func applyVerdicts(
-        _ verdicts: [GuardedVerdict], under rule: SuspicionRule, waitsBriefly: Bool = false,
-        now: WallInstant? = nil
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule, waitsBriefly: Bool = false, now: WallInstant? = nil
     ) async throws(StoreFault) -> VerdictReport {
         let verdicts = Self.eachOnce(verdicts)
         guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }

@@ -26,8 +26,7 @@ struct SliceCut: Sendable {
     ///     their time zone.
     ///   - ownValueBytes: the size of each member's own value; nil: there are none.
     init(
-        _ found: FoundMembers, sentAt instants: [WallInstant]? = nil, ownValueBytes: [Int]? = nil,
-        parcelMembersMax: Int
+        _ found: FoundMembers, sentAt instants: [WallInstant]? = nil, ownValueBytes: [Int]? = nil, parcelMembersMax: Int
     ) {
         precondition(instants == nil || instants?.count == found.ids.count)
         precondition(ownValueBytes == nil || ownValueBytes?.count == found.ids.count)

@@ -18,8 +18,7 @@ enum BadgeSQL {
     static let set = Statement("badge_set", "UPDATE registration_pulse p SET \(isSet) WHERE \(place) RETURNING p.badge")
 
     static let consume = Statement(
-        "badge_consume",
-        "UPDATE registration_pulse p SET \(consumed) WHERE \(place) RETURNING p.badge")
+        "badge_consume", "UPDATE registration_pulse p SET \(consumed) WHERE \(place) RETURNING p.badge")
 
     // A badge that is consumed entirely is set to 0.
     private static let consumed = """

@@ -44,9 +44,7 @@ extension RegistryStore {
             $0.int64("limit", Self.eraseMax)
         }
         var count = Int(Self.eraseMax)
-        while count == Self.eraseMax {
-            count = try await translated(await pool.runThroughKeys(query).affectedRows)
-        }
+        while count == Self.eraseMax { count = try await translated(await pool.runThroughKeys(query).affectedRows) }
     }
 
     private func eraseSome(_ user: String, _ app: AppID) async throws(StoreFault) -> (found: Int, renamed: Int) {

@@ -107,8 +107,7 @@ extension RegistryStore {
     /// Finds or makes the route that a registration names.
     private func route(of registration: DeviceRegistration, app: AppID) async throws(PostgresError) -> RouteID {
         let name = RouteCache.Name(
-            app: app, provider: registration.provider, environment: registration.environment,
-            topic: registration.topic)
+            app: app, provider: registration.provider, environment: registration.environment, topic: registration.topic)
         if let known = routes[name] { return known }
         let queries = [AppSQL.addRoute, AppSQL.findRoute].map {
             Query($0) {

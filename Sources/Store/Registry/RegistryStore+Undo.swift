@@ -56,8 +56,7 @@ extension RegistryStore {
         let answers = try await transaction.run(reading)
         guard let row = try answers[0].first(LockedRow.init) else { return .unknownDevice }
         let decision = TokenLifecycle.undo(
-            retired, state: row.state, generation: row.generation,
-            isTokenTaken: try answers[1].one(Bool.init))
+            retired, state: row.state, generation: row.generation, isTokenTaken: try answers[1].one(Bool.init))
         var writing: [Query] = []
         switch decision {
         case .notARetirement: return .notARetirement

@@ -146,8 +146,7 @@ package final class ReadAccess: Sendable {
             result = .success(
                 AppAccess(
                     rules: stored.rules, rulesRevision: stored.rulesRevision,
-                    keys: keys ?? stored.keys.compactMap { open($0, app) },
-                    storedKeys: stored.keys, until: until))
+                    keys: keys ?? stored.keys.compactMap { open($0, app) }, storedKeys: stored.keys, until: until))
         } catch { result = .failure(error) }
         cache.withLock { cache in
             guard cache.readings[app]?.number == number else { return }
