@@ -162,8 +162,8 @@ let package = Package(
             "WakeUp", .services,
             [
                 "Basis", "Reactor", "Signing", "Model", "JSON", "Encodings", "Content", "Expressions", "WakeUpRules",
-                "ProviderInterface", "Providers", "Store", "WakeUpStore", "GroupCommit", "Workers",
-                "CompiledMessages", "Credentials", "Delivery", .product(name: "Logging", package: "swift-log"),
+                "ProviderInterface", "Providers", "Store", "WakeUpStore", "GroupCommit", "Workers", "CompiledMessages",
+                "Credentials", "Delivery", .product(name: "Logging", package: "swift-log"),
             ]),
         target(
             "Delivery", .services,

@@ -1,4 +1,3 @@
-import Basis
 import CompiledMessages
 import Content
 import Encodings

@@ -1,7 +1,6 @@
 import CompiledMessages
 import Model
 import QueueRules
-import Reactor
 import Store
 import Workers
 

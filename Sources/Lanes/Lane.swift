@@ -1,4 +1,3 @@
-import Basis
 import LaneRules
 import ProviderInterface
 import Reactor

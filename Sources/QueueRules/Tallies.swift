@@ -1,4 +1,3 @@
-import Basis
 import Model
 
 /// Terminal states counted since the last settle. A parcel sees only a few different ones, so a linear search is the

@@ -3,7 +3,6 @@ import Basis
 import CommandLine
 import Credentials
 import Delivery
-import Encodings
 import Foundation
 import Listener
 import Logging
@@ -12,7 +11,6 @@ import Postgres
 import QueueRules
 import Reactor
 import Registry
-import RegistryRules
 import ServiceLifecycle
 import Signing
 import Store

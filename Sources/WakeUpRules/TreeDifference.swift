@@ -1,5 +1,3 @@
-import Basis
-
 /// A leaf as the database holds it, as far as a comparison needs it.
 package struct StoredLeaf: Equatable, Sendable {
     package let path: NodePath

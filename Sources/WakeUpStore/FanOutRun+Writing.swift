@@ -1,4 +1,3 @@
-import Basis
 import Model
 import Postgres
 import QueueRules

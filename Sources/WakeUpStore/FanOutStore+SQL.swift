@@ -1,6 +1,5 @@
 import Model
 import Postgres
-import QueueRules
 import Store
 import WakeUpRules
 

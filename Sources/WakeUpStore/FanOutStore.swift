@@ -1,5 +1,4 @@
 import Basis
-import Encodings
 import Model
 import Postgres
 import QueueRules

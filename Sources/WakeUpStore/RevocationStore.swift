@@ -1,5 +1,4 @@
 import Basis
-import Expressions
 import Model
 import Postgres
 import QueueRules

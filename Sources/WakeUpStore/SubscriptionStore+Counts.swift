@@ -2,7 +2,6 @@ import Basis
 import Model
 import Postgres
 import Store
-import WakeUpRules
 
 /// The size of wake-up, and the work that waits. No count exceeds `SubscriptionStore.countMax`.
 package struct WakeUpCounts: Equatable, Sendable {

@@ -2,7 +2,6 @@ import Basis
 import Model
 import Postgres
 import ProviderInterface
-import Providers
 import Store
 
 extension SubscriptionStore {

@@ -1,4 +1,3 @@
-import Calendar
 import JSON
 import Model
 import Providers

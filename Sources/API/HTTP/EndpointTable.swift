@@ -1,5 +1,4 @@
 import HTTPTypes
-import JSON
 import Requests
 
 package struct EndpointMatch: Sendable {

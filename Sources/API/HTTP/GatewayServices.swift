@@ -1,8 +1,6 @@
-import Basis
 import Credentials
 import Delivery
 import Listener
-import Model
 import Postgres
 import Registry
 import Store

@@ -1,4 +1,3 @@
-import Basis
 import Listener
 import Model
 import Requests

@@ -1,5 +1,4 @@
 import Basis
-import Calendar
 import JSON
 import Model
 

@@ -1,6 +1,5 @@
 import Basis
 import Model
-import Reactor
 import Synchronization
 
 /// The number of unfinished messages an app may have. Above it, new messages are refused for now (P8).

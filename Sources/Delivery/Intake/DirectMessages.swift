@@ -1,5 +1,4 @@
 import CompiledMessages
-import Content
 import GroupCommit
 import Model
 import Store

@@ -1,4 +1,3 @@
-import Basis
 import LaneRules
 import Lanes
 import Logging

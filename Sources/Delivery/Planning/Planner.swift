@@ -1,4 +1,3 @@
-import Basis
 import Content
 import Logging
 import Model

@@ -1,4 +1,3 @@
-import Basis
 import Postgres
 import QueueRules
 import Reactor

@@ -1,4 +1,3 @@
-import Basis
 import Expressions
 import Model
 import Postgres

@@ -1,4 +1,3 @@
-import JSON
 import Model
 import RegistryRules
 

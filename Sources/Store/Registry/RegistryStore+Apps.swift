@@ -2,7 +2,6 @@ import Basis
 import JSON
 import Model
 import Postgres
-import ProviderInterface
 import Providers
 
 /// A tenant, as stored.

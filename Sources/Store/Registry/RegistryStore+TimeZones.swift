@@ -1,4 +1,3 @@
-import Basis
 import Postgres
 
 /// A time zone that registrations have and the database does not know.

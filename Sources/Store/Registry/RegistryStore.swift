@@ -1,6 +1,5 @@
 import Model
 import Postgres
-import Reactor
 import Synchronization
 
 /// The registry: which installation has which token and which badge.

@@ -1,4 +1,3 @@
-import Basis
 import Encodings
 import Signing
 
