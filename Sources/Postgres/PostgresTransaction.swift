@@ -42,8 +42,11 @@ package struct PostgresTransaction: Sendable {
     /// Runs SQL text of several statements and drops their rows. Never give it a COMMIT.
     package func script(_ sql: String) async throws(PostgresError) { try await runner.script(sql) }
 
-    /// Rolls back at the end. The body's answer still goes to the caller.
-    package func abandon() async { await runner.abandon() }
+    /// Rolls back at the end. The body returns the answer, which still goes to the caller.
+    package func abandon<Answer: Sendable>(returning answer: Answer) async -> Answer {
+        await runner.abandon()
+        return answer
+    }
 }
 
 extension [ResultSet] {

@@ -37,8 +37,7 @@ package struct FanOutStore: Sendable {
             await pool.retryingTransaction { transaction throws(PostgresError) -> FanOutReply in
                 var run = FanOutRun(order, now: now, contents, rules)
                 guard try await run.claim(after: served.app, in: transaction) else {
-                    await transaction.abandon()
-                    return .nothing
+                    return await transaction.abandon(returning: .nothing)
                 }
                 try await run.read(in: transaction)
                 let written = try await run.write(in: transaction, leasing: leasing)

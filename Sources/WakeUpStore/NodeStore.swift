@@ -175,8 +175,7 @@ package struct NodeStore: Sendable {
                 let before = try group.before(try await transaction.run(group.readings))
                 let difference: TreeDifference
                 do throws(NodeFault) { difference = try group.difference(from: before) } catch {
-                    await transaction.abandon()
-                    return (.refused(error), false)
+                    return await transaction.abandon(returning: (.refused(error), raisedAny: false))
                 }
                 guard !difference.isEmpty else {
                     _ = try await transaction.runAndCommit([group.endRemovals])

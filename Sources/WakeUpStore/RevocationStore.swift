@@ -40,10 +40,7 @@ extension FanOutStore {
                     if let named { try await run.find(named, in: transaction) } else {
                         try await run.find(after: revoked.app, in: transaction)
                     }
-                guard hasFound else {
-                    await transaction.abandon()
-                    return .nothing
-                }
+                guard hasFound else { return await transaction.abandon(returning: .nothing) }
                 let reply = try await run.write(in: transaction)
                 if named == nil { revoked.app = run.lastApp }
                 return reply

@@ -158,8 +158,7 @@ package struct SubscriptionStore: Sendable {
     private func revive(_ query: Query, _ now: WallInstant?) async throws(PostgresError) -> Int64? {
         try await pool.transaction { transaction throws(PostgresError) -> Int64? in
             guard let id = try await transaction.runThroughKeys(query).first(Int64.init) else {
-                await transaction.abandon()
-                return nil
+                return await transaction.abandon(returning: nil)
             }
             _ = try await transaction.runAndCommit([Query(awakening: [RegistrationID(id)], now: now)])
             return id
@@ -264,8 +263,7 @@ package struct SubscriptionStore: Sendable {
             let lock = Query(statement) { $0.int64("app", request.app.value) }
             let isLocked = try await transaction.runThroughKeys(lock)
             if !waits, try isLocked.first(Bool.init) != true {
-                await transaction.abandon()
-                return .treeIsBusy
+                return await transaction.abandon(returning: .treeIsBusy)
             }
             let make = Query(SubscriptionSQL.addWatch) {
                 $0.subtree(request.path, of: request.app)
@@ -316,17 +314,12 @@ package struct SubscriptionStore: Sendable {
             guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
                 watch.wants(request.mode), watch.fits(request)
             else {
-                await transaction.abandon()
-                return isOn ? nil : .disabled
+                return await transaction.abandon(returning: isOn ? nil : .disabled)
             }
             guard request.rulesRevision == nil || answers[5].rowCount > 0 else {
-                await transaction.abandon()
-                return .rulesChanged
+                return await transaction.abandon(returning: .rulesChanged)
             }
-            guard answers[6].rowCount == 0 else {
-                await transaction.abandon()
-                return .formerUser
-            }
+            guard answers[6].rowCount == 0 else { return await transaction.abandon(returning: .formerUser) }
             let count = Query(SubscriptionSQL.count) {
                 $0.int64("registration", registration)
                 $0.int64("watch", watch.id)
@@ -334,8 +327,7 @@ package struct SubscriptionStore: Sendable {
             }
             let isNew = answers[4].rowCount == 0
             guard try await transaction.run(count).one(Int64.init) < Self.perDeviceMax, !isFull || !isNew else {
-                await transaction.abandon()
-                return .tooMany
+                return await transaction.abandon(returning: .tooMany)
             }
             let written = try await transaction.runAndCommit([add(request, watch, registration, now)])
             if written[0].rowCount > 0 { counts.add(to: request.app.value) }

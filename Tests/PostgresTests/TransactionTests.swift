@@ -44,10 +44,9 @@ struct TransactionTests {
     func abandoned() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
-            let deleted = try await pool.transaction { transaction async throws(PostgresError) in
+            let deleted = try await pool.transaction { transaction async throws(PostgresError) -> Int in
                 let gone = try await transaction.run(query("DELETE FROM \(ledger)")).affectedRows
-                await transaction.abandon()
-                return gone
+                return await transaction.abandon(returning: gone)
             }
             #expect(deleted == 2)
             #expect(try await pool.count(ledger) == 2)

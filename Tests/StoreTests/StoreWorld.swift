@@ -160,8 +160,7 @@ struct StoreWorld {
         try await pool.transaction { transaction throws(PostgresError) -> SQLState? in
             _ = try await transaction.run(query(first))
             let refusal = await refusal(of: "SET LOCAL lock_timeout = '20ms'; \(sql)")
-            await transaction.abandon()
-            return refusal
+            return await transaction.abandon(returning: refusal)
         }
     }
 

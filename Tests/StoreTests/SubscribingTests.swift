@@ -204,7 +204,7 @@ struct SubscribingTests {
                 _ = try await transaction.run(query(lock))
                 hasLocked.finish()
                 for await _ in freed {}
-                await transaction.abandon()
+                await transaction.abandon(returning: ())
             }
             for await _ in locked {}
             async let reply = world.subscribe("phone", "/a")

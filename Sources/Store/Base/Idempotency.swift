@@ -80,8 +80,7 @@ extension IdempotencyClaim {
         return try await pool.transaction { transaction throws(PostgresError) -> IdempotentReply? in
             let answers = try await transaction.run(opening)
             guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
-            await transaction.abandon()
-            return nil
+            return await transaction.abandon(returning: nil)
         }
     }
 

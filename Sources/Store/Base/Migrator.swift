@@ -94,14 +94,11 @@ package struct Migrator: Sendable {
     private func tryNext(_ lockWait: Duration) async throws(PostgresError) -> Step {
         do throws(PostgresError) {
             return try await pool.transaction(TransactionOptions(deadline: Self.deadline)) {
-                transaction throws(PostgresError) in
+                transaction throws(PostgresError) -> Step in
                 // Until it has the migration lock, it holds nothing that anybody needs. So it waits without a limit.
                 try await transaction.script("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
                 let applied = try await applied(in: transaction)
-                if let fault = applied.fault {
-                    await transaction.abandon()
-                    return .impossible(fault)
-                }
+                if let fault = applied.fault { return await transaction.abandon(returning: .impossible(fault)) }
                 guard applied.count < history.count else { return .none }
                 try await transaction.script("SET LOCAL lock_timeout = \(lockWait.wholeMicroseconds / 1_000)")
                 try await apply(applied.count, checksum: applied.checksums[applied.count], in: transaction)

@@ -74,10 +74,7 @@ extension CredentialStore {
                 if let sealed = stored.sealed, let issuedAt = stored.issuedAt, issuedAt > staleBefore {
                     return SealedProviderToken(sealed: sealed, issuedAt: issuedAt)
                 }
-                guard let next = await sign() else {
-                    await transaction.abandon()
-                    return nil
-                }
+                guard let next = await sign() else { return await transaction.abandon(returning: nil) }
                 let write = Query(CredentialSQL.writeProviderToken) {
                     $0.bytes("fingerprint", fingerprint)
                     $0.bytes("sealed", next.sealed)

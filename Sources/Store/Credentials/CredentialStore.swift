@@ -84,10 +84,7 @@ package struct CredentialStore: Sendable {
             await pool.transaction { transaction throws(PostgresError) -> WrittenCredentials? in
                 let answers = try await transaction.run(queries)
                 let written = try WrittenCredentials([answers[2]], answers[3], ids)
-                guard written.records.count == ids.count else {
-                    await transaction.abandon()
-                    return nil
-                }
+                guard written.records.count == ids.count else { return await transaction.abandon(returning: nil) }
                 return written
             })
         if written != nil { notifier.notify(.credentials) }

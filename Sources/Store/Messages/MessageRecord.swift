@@ -78,8 +78,7 @@ extension MessageStore {
                 guard let record else { return .noSuchMessage }
                 switch decide(record) {
                 case .failure(let refusal):
-                    await transaction.abandon()
-                    return .refused(refusal)
+                    return await transaction.abandon(returning: .refused(refusal))
                 case .success(let revision):
                     _ = try await transaction.runAndCommit(routes + revision.writes(id, of: app, now: now))
                     return .revised(revision.works)

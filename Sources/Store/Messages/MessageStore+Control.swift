@@ -22,10 +22,7 @@ extension MessageStore {
                 }
                 guard let (state, summary) = found else { return .noSuchMessage }
                 let scope = AudienceText.scope(ofSummary: summary)
-                guard permits(scope) else {
-                    await transaction.abandon()
-                    return .forbidden(scope)
-                }
+                guard permits(scope) else { return await transaction.abandon(returning: .forbidden(scope)) }
                 return control.allows(state) ? .done : .over(state)
             })
         guard reply == .done else { return reply }

@@ -90,10 +90,7 @@ private struct CutRun: Sendable {
                 var group = CutGroup(messages, order, now: now)
                 try await group.find(in: transaction)
                 var result = CutResult(replies: group.replies.map { .success($0) })
-                guard group.writesAny else {
-                    await transaction.abandon()
-                    return result
-                }
+                guard group.writesAny else { return await transaction.abandon(returning: result) }
                 result.written = try await group.write(in: transaction, admit: admit)
                 return result
             }

@@ -106,10 +106,7 @@ extension MessageStore {
                     urgencies.note(first)
                     cuts = try await group.cut(sizes, in: transaction)
                 }
-                guard !cuts.isEmpty else {
-                    await transaction.abandon()
-                    return nil
-                }
+                guard !cuts.isEmpty else { return await transaction.abandon(returning: nil) }
                 let answers = try await transaction.runAndCommit(group.writing(cuts, now: now))
                 if rows.rowCount > 1, let last = group.plans.last { rotation.pass(last.app, last.priority) }
                 return try group.slices(cuts, answers)

@@ -44,10 +44,7 @@ extension RegistryStore {
                 var attributes = try AttributesPatch(patch.profile.attributes)
                 let rows = try found.map { row throws(PostgresError) in try PatchedRow(&row, patch, &attributes) }
                 for row in rows {
-                    if let refusal = row.refusal(limits) {
-                        await transaction.abandon()
-                        return refusal
-                    }
+                    if let refusal = row.refusal(limits) { return await transaction.abandon(returning: refusal) }
                 }
                 let changed = rows.filter(\.isChanged)
                 let writing = changed.isEmpty ? [] : [Self.write(changed)]
