@@ -9,8 +9,6 @@ package struct NodeStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
 
-    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
-
     /// The largest node that a read returns.
     package struct Extent: Equatable, Sendable {
         package let leavesMax: Int

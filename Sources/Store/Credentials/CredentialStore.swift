@@ -6,8 +6,6 @@ package struct CredentialStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
 
-    package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
-
     /// Draws ids for new credentials. An id that is not used is lost, which harms nothing.
     package func nextIDs(_ count: Int) async throws(StoreFault) -> [CredentialID] {
         let query = Query(CredentialSQL.nextIDs) { $0.int64("count", Int64(count)) }

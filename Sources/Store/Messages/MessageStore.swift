@@ -10,10 +10,6 @@ package struct MessageStore: Sendable {
     let rotation = PlanRotation()
     let sizes = SliceSizes()
 
-    package init(pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil) {
-        (self.pool, self.notifier, self.steps) = (pool, notifier, steps)
-    }
-
     /// Writes the messages of one request, all of them or nothing, each sent after the one before it. They are committed
     /// when this returns `.accepted` (P1). Their audience is one, and the first carries the request's idempotency key.
     ///

@@ -284,8 +284,6 @@ private struct RaisedBadge: Sendable {
     /// How much messages added, since the badge was set if one of them set it.
     private(set) var raised: Int32 = 0
 
-    init(badge: Int32) { self.badge = badge }
-
     mutating func set(_ value: Int32, ordinal: Int32) { (badge, setOrdinal, raised) = (value, ordinal, 0) }
 
     mutating func increment() {

@@ -23,10 +23,6 @@ package struct ParcelStore: Sendable {
     /// The most leases that one call rescues.
     static let rescuedMax: Int64 = 1_000
 
-    init(pool: PostgresPool, notifier: WorkNotifier, rules: RuleReader) {
-        (self.pool, self.notifier, self.rules) = (pool, notifier, rules)
-    }
-
     /// Returns the routes that have a due parcel in a known content format, by rising id, once for every service that
     /// has one. The next call takes the last route that was looked at.
     package func readyRoutes(

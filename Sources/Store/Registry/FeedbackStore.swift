@@ -4,8 +4,7 @@ import Postgres
 
 /// The feed of token verdicts.
 package struct FeedbackStore: Sendable {
-    private let pool: PostgresPool
-    package init(pool: PostgresPool) { self.pool = pool }
+    let pool: PostgresPool
 
     /// The rows that one call numbers. A reader with more to read calls again anyway.
     static let numberedMax: Int64 = 5_000

@@ -9,9 +9,6 @@ package struct RegisteredDevice: Equatable, Sendable {
     package let isNew: Bool
     /// The record now, or the token's holder if the registration was stale and unknown.
     package let record: DeviceRecord
-    package init(change: RegistrationChange, isNew: Bool, record: DeviceRecord) {
-        (self.change, self.isNew, self.record) = (change, isNew, record)
-    }
 }
 
 extension RegistryStore {

@@ -18,8 +18,7 @@ struct HistoryPartitions: Sendable {
     /// The rows of the default partition that go at once.
     private static let rowsMax: Int64 = 5_000
 
-    private let pool: PostgresPool
-    init(pool: PostgresPool) { self.pool = pool }
+    let pool: PostgresPool
 
     /// Makes missing partitions and drops old ones; returns the number of rows that were deleted one by one.
     ///

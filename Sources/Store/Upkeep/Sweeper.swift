@@ -14,8 +14,7 @@ package struct Sweeper: Sendable {
     /// The rows of one table per call: a sweep never holds many locks.
     static let rowsMax: Int64 = 5_000
 
-    private let pool: PostgresPool
-    package init(pool: PostgresPool) { self.pool = pool }
+    let pool: PostgresPool
 
     /// Sweeps until nothing is left, at most `rounds` times.
     ///
