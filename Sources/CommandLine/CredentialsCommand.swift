@@ -93,8 +93,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
             case (let path?, nil, nil): try signingKey(path)
             case (nil, let path?, nil): try pushCertificate(path)
             case (nil, nil, let path?): try account(path)
-            default:
-                throw CommandFault(.usage, "give exactly one of --p8, --certificate and --service-account")
+            default: throw CommandFault(.usage, "give exactly one of --p8, --certificate and --service-account")
             }
         }
 

@@ -37,8 +37,7 @@ struct EnvironmentFile {
             if isNewline { state = .beforeName } else { name.append(scalar) }
         case (.beforeValue, "'"): state = .singleQuoted
         case (.beforeValue, "\""): state = .doubleQuoted
-        case (.beforeValue, "\\"), (.value, "\\"):
-            (kept, state) = (value.count, .valueEscape)
+        case (.beforeValue, "\\"), (.value, "\\"): (kept, state) = (value.count, .valueEscape)
         case (.beforeValue, _), (.value, _):
             if isNewline {
                 finish()

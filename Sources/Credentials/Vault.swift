@@ -46,12 +46,10 @@ package enum VaultError: Error, Equatable, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .keyHasWrongSize(let bytes):
-            "The master key has \(bytes) bytes; it must have exactly \(Vault.keyBytes)."
+        case .keyHasWrongSize(let bytes): "The master key has \(bytes) bytes; it must have exactly \(Vault.keyBytes)."
         case .doesNotOpen:
             "A sealed secret does not open: this is not the master key that sealed it, or the stored bytes were changed."
-        case .sealingFailed:
-            "A secret could not be sealed."
+        case .sealingFailed: "A secret could not be sealed."
         }
     }
 }

@@ -236,8 +236,7 @@ extension ConnectionMachine {
             return [.close(.dialFailed(fault), politely: false)]
         case .open: return [.close(.lost(fault), politely: false)]
         // The peer may close first after its GOAWAY. With no request in flight that is the expected end.
-        case .draining(let reason):
-            return [.close(openStreams == 0 ? .drained(reason) : .lost(fault), politely: false)]
+        case .draining(let reason): return [.close(openStreams == 0 ? .drained(reason) : .lost(fault), politely: false)]
         }
     }
 

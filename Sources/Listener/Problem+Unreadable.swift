@@ -25,8 +25,7 @@ extension Problem {
         case .invalidMethod, .invalidConstant, .invalidVersion, .paused:
             "A request must begin with a method in capitals, a path without spaces, and HTTP/1.1. HTTP/2 is not "
                 + "supported, and neither is TLS on a plain port."
-        case .invalidURL:
-            "The path has characters that are not allowed. Encode names as UTF-8, percent-encoded once."
+        case .invalidURL: "The path has characters that are not allowed. Encode names as UTF-8, percent-encoded once."
         case .invalidHeaderToken, .lfExpected:
             "A header field can't be read: its name or value has characters that are not allowed, or its line does "
                 + "not end with CR LF."

@@ -42,28 +42,21 @@ package struct Dispatcher: Sendable {
         switch event {
         case .hint:
             if isPolling { pollAgain = true } else { pollAt = now }
-        case .planned(let ready):
-            notePlanned(ready, now, &actions)
-        case .polled(let ready):
-            notePolled(ready, now, &actions)
+        case .planned(let ready): notePlanned(ready, now, &actions)
+        case .polled(let ready): notePolled(ready, now, &actions)
         case .pollFailed:
             isPolling = false
             pollAt = now + settings.storePause
-        case .resolved(let serviceRoute, let resolution):
-            noteResolved(serviceRoute, resolution, now, &actions)
+        case .resolved(let serviceRoute, let resolution): noteResolved(serviceRoute, resolution, now, &actions)
         case .credentialsChanged:
             for place in routes.indices { actions.append(.resolve(routes[place].ready)) }
-        case .lane(let key, let event):
-            note(event, of: key, now, &actions)
-        case .stopped(let messages):
-            noteStopped(messages, &actions)
-        case .rated(let messages):
-            noteRated(messages, &actions)
+        case .lane(let key, let event): note(event, of: key, now, &actions)
+        case .stopped(let messages): noteStopped(messages, &actions)
+        case .rated(let messages): noteRated(messages, &actions)
         case .leased(let parcels, let request, let again):
             noteLeaseEnded(request, parcels.first?.parcel, again: again, now)
             for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
-        case .cut(let id, let leased):
-            noteCut(id, leased, now, &actions)
+        case .cut(let id, let leased): noteCut(id, leased, now, &actions)
         case .leaseFailed(let request):
             // The poll runs again, after its pause.
             noteLeaseFailed(request, now)
@@ -79,8 +72,7 @@ package struct Dispatcher: Sendable {
         case .renewed(let leases, let failed):
             for lease in leases { noteRenewed(lease.name, lease.isHeld, now, &actions) }
             for name in failed { noteRenewFailed(name, now) }
-        case .timer:
-            break
+        case .timer: break
         case .drain:
             isDraining = true
             withdrawAll(&actions)

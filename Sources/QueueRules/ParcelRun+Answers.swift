@@ -19,16 +19,11 @@ extension ParcelRun {
     package mutating func record(_ outcome: Outcome, for position: Int, quote: String = "", now: MonotonicInstant) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         switch outcome {
-        case .accepted:
-            recordAccepted(position)
-        case .rejected(let rejection):
-            recordRejection(rejection, position, now)
-        case .deferred(let after, let reason):
-            postpone(position, after: after, reason, quote: quote, now)
-        case .unsent(let fault):
-            recordUnsent(fault, position, now)
-        case .unknown:
-            recordUnknown(position, now)
+        case .accepted: recordAccepted(position)
+        case .rejected(let rejection): recordRejection(rejection, position, now)
+        case .deferred(let after, let reason): postpone(position, after: after, reason, quote: quote, now)
+        case .unsent(let fault): recordUnsent(fault, position, now)
+        case .unknown: recordUnknown(position, now)
         case .withheld(let reason):
             // An earlier lease may have shown the push with other values of the device.
             let isLost = reason == TerminalReason.nothingToShow && mayHaveBeenShown(position)
@@ -62,14 +57,12 @@ extension ParcelRun {
                 ? !parcel.members[position].mayBeInSibling : rejection.fault == .tokenSuspect
             judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt, isBlame: isBlame)
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
-        case .message:
-            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
+        case .message: end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .ours:
             let alarm = ParcelAlarm.ourFault(reason: rejection.reason)
             if !alarms.contains(alarm) { alarms.append(alarm) }
             end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
-        case .credential:
-            postpone(position, after: nil, .credentialRefused, quote: rejection.reason, now)
+        case .credential: postpone(position, after: nil, .credentialRefused, quote: rejection.reason, now)
         }
     }
 
@@ -79,8 +72,7 @@ extension ParcelRun {
 
     private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
         switch fault {
-        case .withdrawn:
-            handBack(position, after: .zero, .handedBack, now)
+        case .withdrawn: handBack(position, after: .zero, .handedBack, now)
         case .unreachable, .tlsRefused:
             // The lane is blocked and reports it; the parcel is leased again when the lane can send.
             handBack(position, after: policy.floor, .unreachable, now)

@@ -60,8 +60,7 @@ extension ParcelRun {
         guard let pending = settling else { return .lost }
         settling = nil
         switch reply {
-        case .settled:
-            break
+        case .settled: break
         case .fenced(let status):
             guard let status else { return pending.settlement.pendingAfter == 0 ? .finished : .lost }
             let isOurOwn =

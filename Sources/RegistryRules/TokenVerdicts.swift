@@ -17,15 +17,12 @@ extension TokenLifecycle {
     package static func judge(_ verdict: GuardedVerdict, status: TokenStatus) -> RegistrationState? {
         guard verdict.generation == status.generation, status.state != .retired else { return nil }
         switch verdict.verdict {
-        case .unregistered(let since, _):
-            return status.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
+        case .unregistered(let since, _): return status.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
         case .suspected, .suspectedInBoth:
             guard status.registeredAt <= verdict.asOf else { return nil }
             return status.unproven?.isBlamed(before: verdict) == true ? .retired : .suspected
-        case .cleared:
-            return status.state == .suspected || status.unproven != nil ? .active : nil
-        case .found:
-            return .active
+        case .cleared: return status.state == .suspected || status.unproven != nil ? .active : nil
+        case .found: return .active
         }
     }
 }

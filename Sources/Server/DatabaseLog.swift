@@ -5,8 +5,7 @@ extension Logger {
     /// Logs what became of the database.
     func note(_ report: DatabaseWatch.Report) {
         switch report.news {
-        case .lost:
-            warning("Database lost: pushes wait and requests get 503", metadata: ["reason": "\(report.reason)"])
+        case .lost: warning("Database lost: pushes wait and requests get 503", metadata: ["reason": "\(report.reason)"])
         case .stillLost(let duration):
             error(
                 "Database still lost: pushes wait and requests get 503",

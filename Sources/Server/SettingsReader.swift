@@ -146,8 +146,7 @@ package struct SettingsReader: Sendable {
             case .number(let number):
                 values.append((name, String(decoding: JSONValue.number(number).bytes, as: UTF8.self)))
             case .null: continue
-            case .bool, .array, .object:
-                throw StartFault("\(path): \"\(member.name)\" must be a string or a number")
+            case .bool, .array, .object: throw StartFault("\(path): \"\(member.name)\" must be a string or a number")
             }
         }
         return values

@@ -66,8 +66,7 @@ extension Problem {
         switch code {
         case .requestTimeout: cause = "No more of the import arrived in time."
         case .databaseUnavailable: cause = "The database can't be reached."
-        case .databaseBusy:
-            cause = "The database did not answer in time, or another request held a lock for too long."
+        case .databaseBusy: cause = "The database did not answer in time, or another request held a lock for too long."
         case .outcomeUnknown:
             cause = "The connection to the database broke before it confirmed; sending a line twice is harmless."
         case .malformedRequest: cause = detail

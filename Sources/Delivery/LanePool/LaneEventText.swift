@@ -92,8 +92,7 @@ extension ProviderAlarm {
         case .credential:
             "the certificate, key, account, topic or project is misconfigured, was revoked, or has expired"
         case .clock: "it considers our provider token too old or too new: check this machine's clock"
-        case .keyShared:
-            "our key's provider tokens change too often: another program probably signs with the same key"
+        case .keyShared: "our key's provider tokens change too often: another program probably signs with the same key"
         case .ourRequest: "it rejects a request as malformed, which no setting can cause: report it, with the reason"
         }
     }

@@ -115,8 +115,7 @@ private final class SlicePlanner: Sendable {
                     ])
             }
             await parcelsWait(slices)
-        case .putAside(.contended):
-            context.log.info("Message is locked by another session; planning is retried soon")
+        case .putAside(.contended): context.log.info("Message is locked by another session; planning is retried soon")
         case .putAside(let fault):
             context.log.error("Message can't be planned and is set aside", metadata: ["fault": "\(fault)"])
         }

@@ -94,8 +94,7 @@ struct RuleParser {
     private mutating func parseUnary() throws(ReadRuleFault) -> RuleExpression {
         let start = token
         switch start.kind {
-        case .symbol("!"):
-            return .not(try nested { (parser) throws(ReadRuleFault) in try parser.parseUnary() })
+        case .symbol("!"): return .not(try nested { (parser) throws(ReadRuleFault) in try parser.parseUnary() })
         case .symbol("("):
             return try nested { (parser) throws(ReadRuleFault) in
                 let inner = try parser.parseAny()

@@ -85,10 +85,8 @@ extension TemplateFault.Reason {
             .ofMessage("The message has more than \(TemplateLimits.placeholdersMax) different placeholders. Use fewer.")
         case .tooManyPlaceholdersInAll:
             .ofMessage("The message has more than \(TemplateLimits.placeholdersPerMessageMax) placeholders. Use fewer.")
-        case .notClosed:
-            .ofCharacter("the {{ that begins here is never closed; to show two braces, write {{'{{'}}")
-        case .quotedText(.controlCharacter):
-            .ofCharacter("control characters are not allowed between quotation marks")
+        case .notClosed: .ofCharacter("the {{ that begins here is never closed; to show two braces, write {{'{{'}}")
+        case .quotedText(.controlCharacter): .ofCharacter("control characters are not allowed between quotation marks")
         case .quotedText(.unknownEscape): .ofCharacter(CommonText.unknownEscape)
         case .quotedText(.notClosed): .ofCharacter(CommonText.textNotClosed)
         case .unknownField(let name): .ofCharacter(CommonText.unknown(name, DeviceField.names))

@@ -21,8 +21,7 @@ extension ReadRuleFault.Reason {
         case .twoVariables: "a node has at most one child whose name begins with a dollar sign"
         case .variableBoundTwice(let name): "$\(Self.short(name)) stands for a key further up already; use another name"
         case .tooManyLevels: "the nodes nest more than \(ReadRuleLimits.levelsMax) levels deep"
-        case .tooLong(let bytes):
-            "the expression has \(bytes) bytes; the limit is \(ReadRuleLimits.expressionBytesMax)"
+        case .tooLong(let bytes): "the expression has \(bytes) bytes; the limit is \(ReadRuleLimits.expressionBytesMax)"
         case .tooDeep: "the expression nests more than \(ReadRuleLimits.depthMax) levels deep"
         case .tooManyTokens:
             "this rule and those above it have more than \(ReadRuleLimits.tokensMax) words and operators"

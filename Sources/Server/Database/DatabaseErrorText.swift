@@ -48,8 +48,7 @@ enum DatabaseErrorText {
     /// - Parameter outage: the reason why the last attempt to connect failed; nil: it succeeded.
     static func of(_ fault: MigrationFault, _ outage: UnavailableReason?, at place: DatabasePlace) -> String {
         switch fault {
-        case .changed, .unknown:
-            "\(place.complaint(of: fault)): \(place.remedy(of: fault))"
+        case .changed, .unknown: "\(place.complaint(of: fault)): \(place.remedy(of: fault))"
         case .refused(let statement, let state):
             DatabaseCondition(state).map { "\(complaint(of: $0, at: place)): \(remedy(of: $0))" }
                 ?? "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
@@ -75,10 +74,8 @@ enum DatabaseErrorText {
         case .rejected(.invalidAuthorization):
             "create the role (createuser), let it log in (ALTER ROLE \(role()) LOGIN), correct CARILLON_DATABASE_URL, "
                 + "or add a line for the role to pg_hba.conf"
-        case .rejected(.insufficientPrivilege):
-            "as a superuser: GRANT CONNECT ON DATABASE \(database()) TO \(role())"
-        case .rejected(.notInPrerequisiteState):
-            "as a superuser: ALTER DATABASE \(database()) ALLOW_CONNECTIONS true"
+        case .rejected(.insufficientPrivilege): "as a superuser: GRANT CONNECT ON DATABASE \(database()) TO \(role())"
+        case .rejected(.notInPrerequisiteState): "as a superuser: ALTER DATABASE \(database()) ALLOW_CONNECTIONS true"
         case .rejected(.tooManyConnections):
             "raise max_connections or the role's CONNECTION LIMIT, or end other sessions"
         case .nameUnknown: "correct the host in CARILLON_DATABASE_URL, or check the name server (/etc/resolv.conf)"
@@ -109,8 +106,7 @@ enum DatabaseErrorText {
 
     static func remedy(of condition: DatabaseCondition) -> String {
         switch condition {
-        case .readOnly:
-            "let CARILLON_DATABASE_URL name the primary server, or turn default_transaction_read_only off"
+        case .readOnly: "let CARILLON_DATABASE_URL name the primary server, or turn default_transaction_read_only off"
         case .full: "free space on the disk of the database server, or enlarge it"
         case .failing: "look at the logs of PostgreSQL and of its machine's kernel (dmesg), and replace the disk"
         }

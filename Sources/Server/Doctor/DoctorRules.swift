@@ -136,8 +136,7 @@ package enum DoctorRules {
     ) -> Finding {
         let remedy =
             switch trouble {
-            case .nameUnknown:
-                hasProxy ? "check the proxy's name server" : "check the name server (/etc/resolv.conf)"
+            case .nameUnknown: hasProxy ? "check the proxy's name server" : "check the name server (/etc/resolv.conf)"
             case .certificateUntrusted:
                 "a proxy or firewall that intercepts TLS answers instead: let the provider through, or name its "
                     + "authority in CARILLON_PROVIDER_CA_FILE"

@@ -124,8 +124,7 @@ extension FilterSQL {
 
     private func sql(_ value: String, _ test: AttributeTest, _ parameters: inout Parameters) -> String {
         switch test {
-        case .among(let scalars):
-            return among(value, true, parameters.place { $0.jsonArray($1, scalars.map(\.json)) })
+        case .among(let scalars): return among(value, true, parameters.place { $0.jsonArray($1, scalars.map(\.json)) })
         case .notAmong(let scalars):
             return among(value, false, parameters.place { $0.jsonArray($1, scalars.map(\.json)) })
         case .number(let order, let number):

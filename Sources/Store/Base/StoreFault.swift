@@ -112,22 +112,18 @@ extension StoreFault {
         switch refusal.sqlState {
         case .serializationFailure, .deadlockDetected, .lockNotAvailable, .queryCanceled, .idleInTransactionTimeout:
             self = .contended
-        case .tooManyConnections, .adminShutdown, .crashShutdown, .cannotConnectNow:
-            self = .unavailable
-        case .uniqueViolation, .exclusionViolation:
-            self = .conflict(StoreConflict(constraint: constraint))
+        case .tooManyConnections, .adminShutdown, .crashShutdown, .cannotConnectNow: self = .unavailable
+        case .uniqueViolation, .exclusionViolation: self = .conflict(StoreConflict(constraint: constraint))
         case .foreignKeyViolation:
             // Every foreign key of ours that a caller's value can violate leads to the app, directly or by its routes.
             self = .unknownApp
         case let state where state.isOfClass("53") || state.isOfClass("58"):
             // Out of memory or another resource: the operator repairs it, and the work waits.
             self = .unavailable
-        case let state where state.isOfClass("22") || state.isOfClass("23"):
-            self = .invalid(constraint: constraint)
+        case let state where state.isOfClass("22") || state.isOfClass("23"): self = .invalid(constraint: constraint)
         case let state where Self.classesOfStatement.contains(where: state.isOfClass):
             self = .unsuited("\(refusal.statement), SQLSTATE \(state.code)")
-        case let state:
-            self = .damaged("\(refusal.statement), SQLSTATE \(state.code)")
+        case let state: self = .damaged("\(refusal.statement), SQLSTATE \(state.code)")
         }
     }
 }

@@ -77,8 +77,7 @@ extension MessageStore {
                 let record = try rows.first { row throws(PostgresError) in try MessageRecord(&row, id, of: app) }
                 guard let record else { return .noSuchMessage }
                 switch decide(record) {
-                case .failure(let refusal):
-                    return await transaction.abandon(returning: .refused(refusal))
+                case .failure(let refusal): return await transaction.abandon(returning: .refused(refusal))
                 case .success(let revision):
                     _ = try await transaction.runAndCommit(routes + revision.writes(id, of: app, now: now))
                     return .revised(revision.works)
