@@ -85,8 +85,7 @@ package struct MessagesCommand: AsyncParsableCommand {
         func ask(_ client: GatewayClient) async throws -> Output {
             let message = try await one.path(client)
             let failures = try await client.list(
-                message + "/failures", [("state", state), ("reason", reason)], of: .failure, from: cursor,
-                limit: limit)
+                message + "/failures", [("state", state), ("reason", reason)], of: .failure, from: cursor, limit: limit)
             let isFiltered = state != nil || reason != nil
             var text = isFiltered ? "No push matches." : "No failures: every push that has ended was accepted."
             if failures.items.isEmpty, cursor == nil {

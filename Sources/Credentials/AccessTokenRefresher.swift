@@ -33,9 +33,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     /// - Parameter fetches: the slots of the process, `fetchesPerAppMax` for each app.
     package init(
         _ source: any AccessTokenSource, of app: AppID, fetches: AppSlots, endpoint: any TokenEndpoint, log: Logger
-    ) {
-        (self.source, self.app, self.fetches, self.endpoint, self.log) = (source, app, fetches, endpoint, log)
-    }
+    ) { (self.source, self.app, self.fetches, self.endpoint, self.log) = (source, app, fetches, endpoint, log) }
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
 

@@ -273,9 +273,7 @@ extension LaneHealth {
     package mutating func record(
         _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
         entropy: UInt64
-    ) -> Bool {
-        throttle.record(answers, of: message, leasedAt: leasedAt, now, entropy: entropy) != nil
-    }
+    ) -> Bool { throttle.record(answers, of: message, leasedAt: leasedAt, now, entropy: entropy) != nil }
 
     /// Records one delivery of answers, for what they say about the credential.
     package mutating func noteProof(accepted: Int, refused: Int, _ now: MonotonicInstant) {

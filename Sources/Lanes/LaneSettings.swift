@@ -34,8 +34,7 @@ package struct LaneSettings: Sendable {
         host: String, port: UInt16, tls: TLSContext, authorization: (any AuthorizationSource)? = nil,
         proxy: ProxySettings? = nil, connectionsMax: Int, requestDeadline: Duration
     ) {
-        (self.host, self.port, self.tls, self.authorization) = (host, port, tls, authorization)
-        self.proxy = proxy
+        (self.host, self.port, self.tls, self.authorization, self.proxy) = (host, port, tls, authorization, proxy)
         limits = LaneLimits(connectionsMax: connectionsMax)
         times = ConnectionTimes(requestDeadline: requestDeadline)
     }

@@ -117,9 +117,7 @@ extension Parameters {
 
     private mutating func elements<Value>(
         _ name: String, _ type: ElementType, _ values: [Value], _ write: (inout CellWriter, Value) -> Void
-    ) {
-        array(name, type, count: values.count) { write(&$1, values[$0]) }
-    }
+    ) { array(name, type, count: values.count) { write(&$1, values[$0]) } }
 
     private mutating func optionals<Value>(
         _ name: String, _ type: ElementType, _ values: [Value?], _ write: (inout CellWriter, Value) -> Void

@@ -190,9 +190,8 @@ package struct Settlement: Equatable, Sendable {
     package init(
         parcel: ParcelID, message: MessageID, route: RouteID, epoch: Int32, settles: Int32,
         terminalCounts: [TerminalCount], settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int,
-        sample: AnswerSample = AnswerSample(),
-        history: [HistoryEntry] = [], takenBack: [RegistrationID] = [], badgeSet: Int64? = nil,
-        complaint: MessageComplaint? = nil
+        sample: AnswerSample = AnswerSample(), history: [HistoryEntry] = [], takenBack: [RegistrationID] = [],
+        badgeSet: Int64? = nil, complaint: MessageComplaint? = nil
     ) {
         (self.parcel, self.message, self.route, self.epoch, self.settles) = (parcel, message, route, epoch, settles)
         (self.terminalCounts, self.settledBits, self.remainders) = (terminalCounts, settledBits, remainders)

@@ -238,8 +238,7 @@ extension ParcelRun {
         verdicts.append(
             GuardedVerdict(
                 registration: member.registration, generation: member.generation,
-                route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf,
-                isBlame: isBlame))
+                route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf, isBlame: isBlame))
     }
 
     package mutating func takeAlarms() -> [ParcelAlarm] {

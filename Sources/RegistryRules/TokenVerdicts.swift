@@ -37,10 +37,7 @@ package struct TokenStatus: Equatable, Sendable {
 
     package init(
         state: RegistrationState, generation: TokenGeneration, registeredAt: WallInstant, unproven: UnprovenToken? = nil
-    ) {
-        (self.state, self.generation, self.registeredAt) = (state, generation, registeredAt)
-        self.unproven = unproven
-    }
+    ) { (self.state, self.generation, self.registeredAt, self.unproven) = (state, generation, registeredAt, unproven) }
 }
 
 /// A token that only subscriptions named, and that never took a push.

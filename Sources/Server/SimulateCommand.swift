@@ -74,9 +74,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         guard !host.isEmpty, host.utf8.count <= 253,
             host.utf8.allSatisfy({ $0.isLetter || $0.isDigit || "-.".utf8.contains($0) })
-        else {
-            throw ValidationError("--host takes a name, such as providers, or an IPv4 address.")
-        }
+        else { throw ValidationError("--host takes a name, such as providers, or an IPv4 address.") }
         guard (1...86_400).contains(accessTokenSeconds) else {
             throw ValidationError("--access-token-seconds takes 1 to 86400.")
         }

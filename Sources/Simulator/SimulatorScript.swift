@@ -111,9 +111,7 @@ package struct ScriptedGoAway: Sendable {
     package init(
         reason: String? = nil, code: HTTP2ErrorCode = .noError, noticeBefore: Duration? = nil,
         closing: Closing = .whenAnswered
-    ) {
-        (self.reason, self.code, self.noticeBefore, self.closing) = (reason, code, noticeBefore, closing)
-    }
+    ) { (self.reason, self.code, self.noticeBefore, self.closing) = (reason, code, noticeBefore, closing) }
 
     var debug: [UInt8] { reason.map { (["reason": .string($0)] as JSONValue).bytes } ?? [] }
 }

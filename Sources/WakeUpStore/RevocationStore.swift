@@ -16,9 +16,7 @@ extension FanOutStore {
     /// A device whose token is retired gets no notice.
     package func revoke(
         _ order: FanOutOrder, now: WallInstant? = nil, contents: FanOutContents
-    ) async throws(StoreFault) -> FanOutReply {
-        try await revoke(nil, order, now, contents)
-    }
+    ) async throws(StoreFault) -> FanOutReply { try await revoke(nil, order, now, contents) }
 
     /// Ends one subscription, because the operator wants no more wake-ups for it. Its notice is committed with its end.
     ///

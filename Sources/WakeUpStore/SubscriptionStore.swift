@@ -313,9 +313,7 @@ package struct SubscriptionStore: Sendable {
             let isOn = try answers[1].first(Bool.init) == true
             guard isOn, answers[3].rowCount > 0, let watch = try answers[2].first(Watch.init),
                 watch.wants(request.mode), watch.fits(request)
-            else {
-                return await transaction.abandon(returning: isOn ? nil : .disabled)
-            }
+            else { return await transaction.abandon(returning: isOn ? nil : .disabled) }
             guard request.rulesRevision == nil || answers[5].rowCount > 0 else {
                 return await transaction.abandon(returning: .rulesChanged)
             }

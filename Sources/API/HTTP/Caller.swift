@@ -16,8 +16,7 @@ package struct Caller: Equatable, Sendable {
     let userToken: String?
 
     private init(scopes: [APIScope], name: String = "", userToken: String? = nil) {
-        (app, appID, key, self.scopes, self.userToken) = (nil, nil, nil, scopes, userToken)
-        self.name = name
+        (app, appID, key, self.scopes, self.userToken, self.name) = (nil, nil, nil, scopes, userToken, name)
     }
 
     init(_ record: APIKeyRecord) {

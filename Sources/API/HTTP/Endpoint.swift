@@ -37,8 +37,7 @@ package final class Endpoint: Sendable {
         refusals: Refusals = .problems, handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
     ) {
         (self.name, self.method, self.template, self.access) = (name, method, template, access)
-        (self.query, self.body, self.step, self.isProbe) = (query, body, step, isProbe)
-        self.refusals = refusals
+        (self.query, self.body, self.step, self.isProbe, self.refusals) = (query, body, step, isProbe, refusals)
         self.isRead = isRead ?? (method == .get)
         isOfApp = template.hasPrefix("/v1/apps/{app}") || template.hasPrefix("/base/{app}/")
         self.handler = { try await handler($0, $1).reply }

@@ -60,9 +60,7 @@ extension DeliveryEngine {
 
     nonisolated private static func encode(
         _ encoder: ParcelEncoder, _ positions: [Int32], _ until: MonotonicInstant
-    ) async -> EncodedPushes {
-        await encoder.batch(of: positions, now: Clocks.wallNow(), noStreamAfter: until)
-    }
+    ) async -> EncodedPushes { await encoder.batch(of: positions, now: Clocks.wallNow(), noStreamAfter: until) }
 
     /// Submits a batch to its lane. One that was withdrawn while it was encoded stays here: the lane could not have
     /// found it.
@@ -110,9 +108,8 @@ extension DeliveryEngine {
         else { preconditionFailure("only pushes that a provider encoded are answered") }
         let reading = AnswerReading(
             batch, of: provider, pushType: message.pushType,
-            laneIsProven: dispatcher.isProven(lane, now: Clocks.monotonicNow()),
-            wereTried: out.parcel.attempt > 0, tokens: MemberTokens(of: out.parcel), now: Clocks.wallNow(),
-            &reasonNames)
+            laneIsProven: dispatcher.isProven(lane, now: Clocks.monotonicNow()), wereTried: out.parcel.attempt > 0,
+            tokens: MemberTokens(of: out.parcel), now: Clocks.wallNow(), &reasonNames)
         noteProof(lane, accepted: reading.accepted.count, refused: reading.refusedCount)
         if let complaint = reading.complaint, complaints.isNew(out.parcel.message) { report(complaint, out) }
         if let undocumentedBody = reading.undocumentedBody { report(undocumentedBody, out) }

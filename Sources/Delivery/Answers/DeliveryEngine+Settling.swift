@@ -111,9 +111,7 @@ extension DeliveryEngine {
 
     private func note(_ suspectRoute: SuspectRoute, of app: AppID) async {
         guard suspectRoutes.isNew(suspectRoute.route, now: Clocks.monotonicNow(), quiet: settings.suspicion.window)
-        else {
-            return
-        }
+        else { return }
         let slug = await lanes.slug(of: app)
         log.error(
             "Too many tokens of a route were found in the provider's other environment: none is moved",

@@ -35,8 +35,7 @@ package struct IntakeRequest: Sendable {
         ratePerSecond: Int32? = nil, name: String? = nil, author: String? = nil, idempotency: IdempotencyClaim? = nil
     ) {
         (self.contents, self.audience, self.app, self.sendAt) = (contents, audience, app, sendAt)
-        (self.ratePerSecond, self.name, self.author) = (ratePerSecond, name, author)
-        self.idempotency = idempotency
+        (self.ratePerSecond, self.name, self.author, self.idempotency) = (ratePerSecond, name, author, idempotency)
     }
 }
 

@@ -71,9 +71,7 @@ package struct NotificationText: Equatable, Sendable {
 
     package init(
         title: String? = nil, subtitle: String? = nil, body: String? = nil, image: String? = nil, link: String? = nil
-    ) {
-        (self.title, self.subtitle, self.body, self.image, self.link) = (title, subtitle, body, image, link)
-    }
+    ) { (self.title, self.subtitle, self.body, self.image, self.link) = (title, subtitle, body, image, link) }
 
     package subscript(part: NotificationPart) -> String? {
         get {
@@ -127,9 +125,7 @@ package struct NotificationPresentation: Equatable, Sendable {
 
     package init(
         category: String? = nil, channel: String? = nil, thread: String? = nil, interruption: InterruptionLevel? = nil
-    ) {
-        (self.category, self.channel, self.thread, self.interruption) = (category, channel, thread, interruption)
-    }
+    ) { (self.category, self.channel, self.thread, self.interruption) = (category, channel, thread, interruption) }
 
     package var isEmpty: Bool { self == NotificationPresentation() }
 }

@@ -50,9 +50,7 @@ package struct PushBatch: Sendable {
 
         @inlinable package init(
             tag: Int32, weight: Int32 = 1, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange
-        ) {
-            (self.tag, self.weight, self.path, self.id, self.frame, self.body) = (tag, weight, path, id, frame, body)
-        }
+        ) { (self.tag, self.weight, self.path, self.id, self.frame, self.body) = (tag, weight, path, id, frame, body) }
     }
 
     package let idHeader: [UInt8]

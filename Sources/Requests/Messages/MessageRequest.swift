@@ -38,9 +38,8 @@ package struct MessageRequest: Equatable, Sendable {
         let (options, sendAt, rate) = try readOptions(&reader)
         var content = MessageContent(
             notification: shown.text, localizations: shown.localizations, presentation: shown.presentation,
-            badge: try readBadge(&reader),
-            sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
-            options: options)
+            badge: try readBadge(&reader), sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax),
+            data: try readMembers(&reader), options: options)
         var records: (provider: Provider, texts: [JSONText])?
         for provider in PushProviders.offered {
             if provider.takesRecords, let texts = try readRecords(provider.id, &reader) {

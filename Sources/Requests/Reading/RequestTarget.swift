@@ -69,9 +69,7 @@ package struct QueryReader: Sendable {
             let encoded = mark.map { Substring(part[part.index(after: $0)...]) } ?? ""
             guard let name = PercentDecoding.decode(Substring(part[..<(mark ?? part.endIndex)])),
                 let value = PercentDecoding.decode(encoded)
-            else {
-                throw Problem(.invalidQuery, "The query is not percent-encoded UTF-8.")
-            }
+            else { throw Problem(.invalidQuery, "The query is not percent-encoded UTF-8.") }
             guard known.contains(name) else {
                 let offer = known.isEmpty ? "takes none" : "takes \(known.joined(separator: ", "))"
                 throw Problem(.invalidQuery, "The query has a parameter that this route does not know; it \(offer).")

@@ -111,8 +111,7 @@ package struct CredentialRefusal: Equatable, Sendable {
     package let isByProvider: Bool
 
     package init(credential: CredentialID, reason: String, since: WallInstant, isByProvider: Bool) {
-        (self.credential, self.reason, self.since) = (credential, reason, since)
-        self.isByProvider = isByProvider
+        (self.credential, self.reason, self.since, self.isByProvider) = (credential, reason, since, isByProvider)
     }
 
     init(_ row: inout Row) throws(PostgresError) {

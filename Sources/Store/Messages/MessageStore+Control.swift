@@ -52,9 +52,7 @@ extension MessageStore {
     /// Reads all rows of one query.
     func read<Value: Sendable>(
         _ query: Query, _ row: (inout Row) throws(PostgresError) -> Value
-    ) async throws(StoreFault) -> [Value] {
-        try await translated(await pool.read(query).map(row))
-    }
+    ) async throws(StoreFault) -> [Value] { try await translated(await pool.read(query).map(row)) }
 }
 
 extension ControlRequest {

@@ -13,8 +13,7 @@ package struct VerdictReport: Equatable, Sendable {
     package var suspectRoutes: [SuspectRoute]
 
     package init(retired: Int, suspected: Int, cleared: Int, suspectRoutes: [SuspectRoute] = []) {
-        (self.retired, self.suspected, self.cleared) = (retired, suspected, cleared)
-        self.suspectRoutes = suspectRoutes
+        (self.retired, self.suspected, self.cleared, self.suspectRoutes) = (retired, suspected, cleared, suspectRoutes)
     }
 }
 
