@@ -48,8 +48,7 @@ import CNGHTTP2
     /// Submits a response. Copies everything; `headers` opens with `:status`. A body of up to 16 KiB fits one DATA
     /// frame.
     package func submitResponse(_ streamID: Int32, _ headers: HeaderList, body: Span<UInt8>) throws(HTTP2Fault) {
-        guard streamID > 0, !native.isBroken,
-            let place = unsafe SlotMark.place(native.pointer, streamID)
+        guard streamID > 0, !native.isBroken, let place = unsafe SlotMark.place(native.pointer, streamID)
         else { throw .streamUnknown }
         let slot = unsafe notes.pointee.slots.base + place
         unsafe slot.pointee.response.forget()

@@ -26,8 +26,7 @@ package struct GoAwayReason: Equatable, Sendable {
             return nil
         }
         let reason = remaining[..<end]
-        guard (1...lettersMax).contains(reason.count),
-            reason.allSatisfy({ $0.isLetter || $0 == UInt8(ascii: " ") })
+        guard (1...lettersMax).contains(reason.count), reason.allSatisfy({ $0.isLetter || $0 == UInt8(ascii: " ") })
         else { return nil }
         return String(decoding: reason, as: UTF8.self)
     }

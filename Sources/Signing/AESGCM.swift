@@ -68,8 +68,7 @@ package enum AESGCM {
         if bytes.isEmpty { return [] }
         var result = [UInt8](repeating: 0, count: bytes.count)
         var count: Int32 = 0
-        guard unsafe EVP_CipherUpdate(context, &result, &count, bytes, Int32(bytes.count)) == 1,
-            count == bytes.count
+        guard unsafe EVP_CipherUpdate(context, &result, &count, bytes, Int32(bytes.count)) == 1, count == bytes.count
         else { throw .library }
         return result
     }

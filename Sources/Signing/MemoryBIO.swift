@@ -8,8 +8,7 @@ import COpenSSL
     /// - Parameter bytes: the bytes to read, which then end; empty for a buffer to write into.
     package init?(holding bytes: [UInt8] = []) {
         let made = unsafe BIO_new(BIO_s_mem())
-        guard unsafe bytes.isEmpty || BIO_write(made, bytes, Int32(bytes.count)) == bytes.count,
-            let made = unsafe made
+        guard unsafe bytes.isEmpty || BIO_write(made, bytes, Int32(bytes.count)) == bytes.count, let made = unsafe made
         else {
             unsafe BIO_free_all(made)
             return nil

@@ -95,8 +95,7 @@ private struct CertificateDraft {
         ErrorQueue.clear()
         guard let made = unsafe X509_new() else { throw ErrorQueue.asLibraryError }
         certificate = unsafe CertificateHandle(adopting: made)
-        guard unsafe X509_set_version(made, Self.version3) == 1,
-            unsafe Self.setSerial(made),
+        guard unsafe X509_set_version(made, Self.version3) == 1, unsafe Self.setSerial(made),
             unsafe ASN1_TIME_set(X509_getm_notBefore(made), Int(validity.from.secondsSince1970)) != nil,
             unsafe ASN1_TIME_set(X509_getm_notAfter(made), Int(validity.until.secondsSince1970)) != nil,
             unsafe X509_set_pubkey(made, key.pointer) == 1,

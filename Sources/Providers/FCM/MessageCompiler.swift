@@ -118,8 +118,7 @@ extension FCMMessageCompiler {
     }
 
     private func isFilled(_ path: [String]) -> Bool {
-        guard !patch.isEmpty,
-            let object = JSONValue.object(patch).value(at: JSONPointer(tokens: path))?.object
+        guard !patch.isEmpty, let object = JSONValue.object(patch).value(at: JSONPointer(tokens: path))?.object
         else { return false }
         return object.members.contains { !$0.value.isNull }
     }

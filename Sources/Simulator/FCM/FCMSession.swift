@@ -215,8 +215,7 @@ struct FCMRequest {
     private static func endpoint(_ parts: [String]) -> ScriptedEndpoint? {
         if parts == ["", "token"] { return .accessToken }
         if parts == ["", "iid", "v1:batchAdd"] || parts == ["", "iid", "v1:batchRemove"] { return .topics }
-        guard parts.count == 5, parts[1] == "v1", parts[2] == "projects", !parts[3].isEmpty,
-            parts[4] == "messages:send"
+        guard parts.count == 5, parts[1] == "v1", parts[2] == "projects", !parts[3].isEmpty, parts[4] == "messages:send"
         else { return nil }
         return .push
     }

@@ -78,8 +78,7 @@ enum AudienceText {
 
     /// Returns nil if `encode` did not write the bytes.
     static func decode(_ bytes: [UInt8]) -> Audience? {
-        guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object,
-            let selection = selection(stored)
+        guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object, let selection = selection(stored)
         else { return nil }
         guard let values = stored["providers"], values.array != nil else { return Audience(selection) }
         let providers: [Provider]? = all(values, number)
