@@ -25,8 +25,7 @@ enum CredentialAnswer {
             if let sibling = written.records.dropFirst().first {
                 writer.object("sibling") { write(sibling, refusals, to: &$0) }
             } else {
-                writer.name("sibling")
-                writer.null()
+                writer.optional("sibling", nil)
             }
             writeWarnings(written.mismatches, to: &writer)
         }
@@ -52,8 +51,7 @@ enum CredentialAnswer {
                 $0.time("since", refusal.since)
             }
         } else {
-            writer.name("refused")
-            writer.null()
+            writer.optional("refused", nil)
         }
     }
 

@@ -84,10 +84,7 @@ struct NodeReads: Sendable {
     /// - Parameter keys: one more than the limit if there are more.
     private static func body(_ keys: [String], limit: Int) -> [UInt8] {
         JSONWriter.body { writer in
-            writer.name("items")
-            writer.beginObject()
-            for key in keys.prefix(limit) { writer.member(key, true) }
-            writer.endObject()
+            writer.object("items") { for key in keys.prefix(limit) { $0.member(key, true) } }
             writer.optional("next", keys.count > limit ? keys[limit - 1] : nil)
         }
     }

@@ -164,12 +164,11 @@ extension APNsPayloadCompiler {
     /// Returns the bytes after the members of `aps`, or the whole payload without `aps`.
     private func tail(behind aps: JSONObject, _ neighbours: JSONObject) -> [UInt8] {
         guard hasAps(aps) else { return JSONValue.object(neighbours).bytes }
-        var writer = JSONWriter(capacity: 512)
-        writer.beginObject()
-        writer.member("aps", true)
-        for member in neighbours.members { writer.member(member.name, member.value) }
-        writer.endObject()
+        let whole = JSONWriter.body(capacity: 512) {
+            $0.member("aps", true)
+            for member in neighbours.members { $0.member(member.name, member.value) }
+        }
         // The writer placed the commas after a stand-in for `aps`, whose bytes are dropped.
-        return [UInt8(ascii: "}")] + writer.bytes.dropFirst(#"{"aps":true"#.utf8.count)
+        return [UInt8(ascii: "}")] + whole.dropFirst(#"{"aps":true"#.utf8.count)
     }
 }

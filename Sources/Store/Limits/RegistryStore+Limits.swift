@@ -13,21 +13,16 @@ package struct AppLimitChange: Equatable, Sendable {
     func write(to writer: inout JSONWriter) {
         switch quietHours {
         case .keep: break
-        case .clear:
-            writer.name("quiet_hours")
-            writer.null()
+        case .clear: writer.optional("quiet_hours", nil)
         case .set(let hours):
-            writer.name("quiet_hours")
-            writer.beginObject()
-            writer.member("from", QuietHours.text(of: hours.from))
-            writer.member("to", QuietHours.text(of: hours.to))
-            writer.endObject()
+            writer.object("quiet_hours") {
+                $0.member("from", QuietHours.text(of: hours.from))
+                $0.member("to", QuietHours.text(of: hours.to))
+            }
         }
         switch dailyCap {
         case .keep: break
-        case .clear:
-            writer.name("daily_cap")
-            writer.null()
+        case .clear: writer.optional("daily_cap", nil)
         case .set(let cap): writer.member("daily_cap", cap)
         }
     }

@@ -11,62 +11,58 @@ enum AudienceText {
     static let shortBytesMax = 600
 
     static func encode(_ audience: Audience) -> [UInt8] {
-        var writer = JSONWriter(capacity: 64)
-        writer.beginObject()
-        switch audience.selection {
-        case .all: writer.member("all", true)
-        case .installations(let names): writer.member("installations", eachOnce(names))
-        case .users(let names): writer.member("users", eachOnce(names))
-        case .tags(let expression): writer.member(expression, keepingEmpty: true)
-        case .filter(let text): writer.member("filter", text)
-        case .stale(let times):
-            writer.member("stale", times) { writer, time in
-                writer.beginArray()
-                writer.integer(time.provider.rawValue)
-                writer.integer(time.instant.microseconds)
-                writer.endArray()
+        JSONWriter.body(capacity: 64) { writer in
+            switch audience.selection {
+            case .all: writer.member("all", true)
+            case .installations(let names): writer.strings("installations", eachOnce(names))
+            case .users(let names): writer.strings("users", eachOnce(names))
+            case .tags(let expression): writer.member(expression, keepingEmpty: true)
+            case .filter(let text): writer.member("filter", text)
+            case .stale(let times):
+                writer.array("stale", times) { writer, time in
+                    writer.beginArray()
+                    writer.integer(time.provider.rawValue)
+                    writer.integer(time.instant.microseconds)
+                    writer.endArray()
+                }
+            case .tokens(let targets):
+                writer.array("tokens", eachOnce(targets)) { writer, target in
+                    writer.beginArray()
+                    writer.integer(target.provider.rawValue)
+                    writer.integer(target.environment.rawValue)
+                    writer.string(target.topic)
+                    writer.string(Hexadecimal.text(target.token.bytes))
+                    writer.endArray()
+                }
+            case .subscribers(let watch): writer.member("subscribers", watch.value)
+            case .revoked(let watch): writer.member("revoked", watch.value)
             }
-        case .tokens(let targets):
-            writer.member("tokens", eachOnce(targets)) { writer, target in
-                writer.beginArray()
-                writer.integer(target.provider.rawValue)
-                writer.integer(target.environment.rawValue)
-                writer.string(target.topic)
-                writer.string(Hexadecimal.text(target.token.bytes))
-                writer.endArray()
-            }
-        case .subscribers(let watch): writer.member("subscribers", watch.value)
-        case .revoked(let watch): writer.member("revoked", watch.value)
+            if let providers = audience.providers { writer.array("providers", providers) { $0.integer($1.rawValue) } }
         }
-        if let providers = audience.providers { writer.member("providers", providers) { $0.integer($1.rawValue) } }
-        writer.endObject()
-        return writer.bytes
     }
 
     /// The summary that anybody may read for as long as the message's account stands: without names and tokens.
     static func summary(of audience: Audience) -> [UInt8] {
-        var writer = JSONWriter(capacity: 64)
-        writer.beginObject()
-        switch audience.selection {
-        case .all: writer.member("all", true)
-        case .installations(let names): writer.member("installations", names.count)
-        case .users(let names): writer.member("users", names.count)
-        case .tags(let expression): writer.member(expression, keepingEmpty: false)
-        case .filter(let text):
-            if let expression = try? FilterExpression(parsing: text) {
-                writer.member("filter", expression.textWithoutNames)
-            } else {
-                writer.member("filter", true)
+        JSONWriter.body(capacity: 64) { writer in
+            switch audience.selection {
+            case .all: writer.member("all", true)
+            case .installations(let names): writer.member("installations", names.count)
+            case .users(let names): writer.member("users", names.count)
+            case .tags(let expression): writer.member(expression, keepingEmpty: false)
+            case .filter(let text):
+                if let expression = try? FilterExpression(parsing: text) {
+                    writer.member("filter", expression.textWithoutNames)
+                } else {
+                    writer.member("filter", true)
+                }
+            case .stale: writer.member("stale", true)
+            case .tokens(let targets): writer.member("tokens", targets.count)
+            case .subscribers: writer.member("subscribers", true)
+            case .revoked: writer.member("revoked", true)
             }
-        case .stale: writer.member("stale", true)
-        case .tokens(let targets): writer.member("tokens", targets.count)
-        case .subscribers: writer.member("subscribers", true)
-        case .revoked: writer.member("revoked", true)
+            if let providers = audience.providers { writer.strings("providers", providers.map(\.name)) }
+            if let kind = audience.kind { writer.member("kind", kind.name) }
         }
-        if let providers = audience.providers { writer.member("providers", providers.map(\.name)) }
-        if let kind = audience.kind { writer.member("kind", kind.name) }
-        writer.endObject()
-        return writer.bytes
     }
 
     /// The scope that a key needs for an audience of which the summary is left.
@@ -166,23 +162,11 @@ enum AudienceText {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member<Element>(
-        _ name: String, _ elements: [Element], _ write: (inout JSONWriter, Element) -> Void
-    ) {
-        self.name(name)
-        beginArray()
-        for element in elements { write(&self, element) }
-        endArray()
-    }
-
-    fileprivate mutating func member(_ name: String, _ texts: [String]) { member(name, texts) { $0.string($1) } }
-
     fileprivate mutating func member(_ tags: TagExpression, keepingEmpty: Bool) {
-        name("tags")
-        beginObject()
-        for (name, texts) in [("any", tags.any), ("all", tags.all), ("none", tags.none)]
-        where keepingEmpty || !texts.isEmpty { member(name, AudienceText.eachOnce(texts)) }
-        endObject()
+        object("tags") { writer in
+            for (name, texts) in [("any", tags.any), ("all", tags.all), ("none", tags.none)]
+            where keepingEmpty || !texts.isEmpty { writer.strings(name, AudienceText.eachOnce(texts)) }
+        }
     }
 }
 

@@ -178,25 +178,18 @@ package struct AppChange: Equatable, Sendable {
 
     /// Settings that are replaced as a whole.
     var otherMembers: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        if let timeZone { writer.member("time_zone", timeZone) }
-        limits.write(to: &writer)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body { writer in
+            if let timeZone { writer.member("time_zone", timeZone) }
+            limits.write(to: &writer)
+        }
     }
 
     /// The members of wake-up settings that are replaced; the others stay.
     var wakeUpMembers: [UInt8] { JSONWriter.body { wakeUp.write(to: &$0) } }
 
     var staleMembers: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        for (provider, days) in staleAfterDays {
-            writer.name(provider.name)
-            if let days { writer.integer(Int64(days)) } else { writer.null() }
+        JSONWriter.body { writer in
+            for (provider, days) in staleAfterDays { writer.optionalInteger(provider.name, days) }
         }
-        writer.endObject()
-        return writer.bytes
     }
 }
