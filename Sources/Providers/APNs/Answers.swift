@@ -14,24 +14,19 @@ extension APNsProvider {
             let verdict = APNsResponse.classify(
                 status: Int(response.status), body: bytes.span.extracting(response.body.range),
                 retryAfter: Self.seconds(bytes.span.extracting(response.retryAfter.range)))
-            let quote = AnswerQuote(status: response.status, reason: verdict.reason)
             if topicHasSuffix, let refused = Self.refusedOfKind(verdict) {
-                if let alarm = verdict.alarm { answers.add(.alarm(alarm), quoting: quote) }
                 answers.add(response, refused, of: verdict)
                 continue
             }
             if Self.refusesCredential(verdict) {
                 answers.refusedCount += 1
                 if context.laneIsProven {
-                    if let alarm = verdict.alarm { answers.add(.alarm(alarm), quoting: quote) }
                     answers.add(response, Self.outcomeBesideAccepted(verdict, context), of: verdict)
                     continue
                 }
             }
-            if let consequence = Self.consequence(of: verdict, response.origin) {
-                answers.add(consequence, quoting: quote)
-            }
-            if let alarm = verdict.alarm { answers.add(.alarm(alarm), quoting: quote) }
+            let quote = AnswerQuote(status: response.status, reason: verdict.reason)
+            answers.add(Self.consequence(of: verdict, response.origin), quoting: quote)
             answers.add(response, verdict.outcome, of: verdict)
         }
         return answers

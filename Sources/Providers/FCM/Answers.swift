@@ -16,19 +16,15 @@ extension FCMProvider {
             let verdict = FCMResponse.classify(
                 status: Int(response.status), body: bytes.span.extracting(response.body.range),
                 retryAfter: bytes.span.extracting(response.retryAfter.range), now: context.now)
-            let quote = AnswerQuote(status: response.status, reason: verdict.reason)
             if case .deferred(_, .credentialRefused) = verdict.outcome {
                 answers.refusedCount += 1
                 if context.laneIsProven {
-                    if let alarm = verdict.alarm { answers.add(.alarm(alarm), quoting: quote) }
                     answers.add(response, .deferred(after: Self.refusedPause, .providerBusy), of: verdict)
                     continue
                 }
             }
-            if let consequence = Self.consequence(of: verdict, response.origin) {
-                answers.add(consequence, quoting: quote)
-            }
-            if let alarm = verdict.alarm { answers.add(.alarm(alarm), quoting: quote) }
+            let quote = AnswerQuote(status: response.status, reason: verdict.reason)
+            answers.add(Self.consequence(of: verdict, response.origin), quoting: quote)
             if let text = verdict.complaint { answers.note(MessageComplaint(reason: verdict.reason, text: text)) }
             answers.add(response, verdict.outcome, of: verdict)
         }

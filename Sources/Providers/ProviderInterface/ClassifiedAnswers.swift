@@ -138,9 +138,10 @@ package struct ClassifiedAnswers: Sendable {
         _ members: ArraySlice<Int32>, _ status: UInt16, _ outcome: Outcome, of verdict: ProviderVerdict
     ) {
         guard !members.isEmpty else { return }
+        let answer = AnswerQuote(status: status, reason: verdict.reason)
+        add(verdict.alarm.map(LaneConsequence.alarm), quoting: answer)
         switch outcome {
-        case .deferred(_, .laneThrottled), .deferred(_, .providerUnavailable):
-            throttling = throttling ?? AnswerQuote(status: status, reason: verdict.reason)
+        case .deferred(_, .laneThrottled), .deferred(_, .providerUnavailable): throttling = throttling ?? answer
         case .accepted, .rejected, .deferred, .unsent, .unknown, .withheld: break
         }
         let quote = verdict.isDocumented ? verdict.reason : ""
@@ -149,8 +150,9 @@ package struct ClassifiedAnswers: Sendable {
                 members: members, status: status, outcome: outcome, isDocumented: verdict.isDocumented, quote: quote))
     }
 
-    package mutating func add(_ consequence: LaneConsequence, quoting quote: AnswerQuote) {
-        guard !consequences.contains(consequence) else { return }
+    /// Adds a consequence, if there is one. The alarm of a verdict comes with its response.
+    package mutating func add(_ consequence: LaneConsequence?, quoting quote: AnswerQuote) {
+        guard let consequence, !consequences.contains(consequence) else { return }
         consequences.append(consequence)
         quotes.append(quote)
     }
