@@ -135,8 +135,8 @@ let package = Package(
         target(
             "WakeUpStore", .adapters,
             [
-                "Basis", "Reactor", "Postgres", "Model", "Encodings", "QueueRules", "Expressions", "WakeUpRules",
-                "ProviderInterface", "Providers", "Store",
+                "Basis", "Reactor", "Postgres", "Model", "Encodings", "Expressions", "WakeUpRules", "ProviderInterface",
+                "Providers", "Store",
             ]),
         target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],

@@ -1,5 +1,4 @@
 import Model
-import QueueRules
 import Store
 import Synchronization
 import WakeUpRules

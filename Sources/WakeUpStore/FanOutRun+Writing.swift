@@ -1,6 +1,4 @@
-import Model
 import Postgres
-import QueueRules
 import Store
 import WakeUpRules
 

@@ -3,7 +3,6 @@ import Encodings
 import Expressions
 import Model
 import Postgres
-import QueueRules
 import Reactor
 import Store
 import WakeUpRules

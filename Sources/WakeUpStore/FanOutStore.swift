@@ -1,9 +1,6 @@
 import Basis
-import Model
 import Postgres
-import QueueRules
 import Store
-import WakeUpRules
 
 /// Fan-outs: what changed at watched paths, cut into messages to their subscriptions.
 package struct FanOutStore: Sendable {

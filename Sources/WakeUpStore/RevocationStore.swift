@@ -1,7 +1,6 @@
 import Basis
 import Model
 import Postgres
-import QueueRules
 import Reactor
 import Store
 import WakeUpRules

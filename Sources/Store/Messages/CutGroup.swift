@@ -1,7 +1,6 @@
 import Basis
 import Model
 import Postgres
-import QueueRules
 
 /// Direct messages that one transaction cuts: it finds their members, and hands them to a `MessageWriter`.
 struct CutGroup: Sendable {

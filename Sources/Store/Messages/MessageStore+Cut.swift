@@ -1,7 +1,6 @@
 import Basis
 import Model
 import Postgres
-import QueueRules
 
 extension MessageStore {
     /// Writes messages of one app with their members and parcels, and leases the parcels that `admit` allows. A message

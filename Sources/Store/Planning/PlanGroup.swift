@@ -1,7 +1,6 @@
 import Basis
 import Model
 import Postgres
-import QueueRules
 
 extension ClaimedPlan {
     /// A message that names more than this is planned by itself.
