@@ -49,17 +49,25 @@ package enum ExpressionPiece: Equatable, Sendable {
 }
 
 /// Splits a text into tokens, the last of which is the end.
+///
+/// Filters and read rules have the same tokens. Triggers have texts, numbers and fields of their own, and use the parts
+/// that all languages share: blanks, identifiers and symbols.
 package struct ExpressionLexer {
-    private let bytes: [UInt8]
+    package let bytes: [UInt8]
     /// Whether `$name` is one token. Otherwise the dollar sign is a character that only texts may contain.
     private let hasVariables: Bool
-    private var index = 0
+    /// The offset of the next byte.
+    package var index = 0
 
     // Longer ones first. Other languages' symbols are recognised, so that the error can say what is expected.
     private static let symbols = [
         "==", "!=", "<=", ">=", "<>", "&&", "||", "=~", "=", "!", "<", ">", "&", "|", "(", ")", "[", "]", ",", ".", "+",
         "-", "*", "/", "%",
     ]
+
+    package init(bytes: [UInt8], hasVariables: Bool = false) {
+        (self.bytes, self.hasVariables) = (bytes, hasVariables)
+    }
 
     static func tokens(of bytes: [UInt8], hasVariables: Bool) throws(QuotedText.Fault) -> [ExpressionToken] {
         var lexer = ExpressionLexer(bytes: bytes, hasVariables: hasVariables)
@@ -69,7 +77,7 @@ package struct ExpressionLexer {
     }
 
     private mutating func next() throws(QuotedText.Fault) -> ExpressionToken {
-        while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+        skipBlanks()
         let start = index
         guard start < bytes.count else { return ExpressionToken(kind: .end, offset: start) }
         return ExpressionToken(kind: try take(bytes[start]), offset: start)
@@ -84,10 +92,7 @@ package struct ExpressionLexer {
             index += 1
             return .variable(takeIdentifier())
         default:
-            if let symbol = Self.symbols.first(where: { bytes[index...].starts(with: $0.utf8) }) {
-                index += symbol.utf8.count
-                return .symbol(symbol)
-            }
+            if let symbol = takeSymbol() { return .symbol(symbol) }
             index += 1
             return .character
         }
@@ -103,7 +108,19 @@ package struct ExpressionLexer {
         return unit.isEmpty ? .number(whole) : .quantity(whole, unit: unit)
     }
 
-    private mutating func takeIdentifier() -> String { take { Self.isLetter($0) || $0.isDigit } }
+    package mutating func skipBlanks() {
+        while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+    }
+
+    /// nil: no symbol begins here.
+    package mutating func takeSymbol() -> String? {
+        guard let symbol = Self.symbols.first(where: { bytes[index...].starts(with: $0.utf8) }) else { return nil }
+        index += symbol.utf8.count
+        return symbol
+    }
+
+    /// Empty if no letter or digit stands here.
+    package mutating func takeIdentifier() -> String { take { Self.isLetter($0) || $0.isDigit } }
 
     private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
         let start = index
