@@ -99,7 +99,7 @@ let package = Package(
         target("Content", .rules, ["Basis", "Model", "JSON", "Expressions"]),
         target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
         target("WakeUpRules", .rules, ["Basis", "Model", "JSON", "Expressions"]),
-        target("TriggerRules", .rules, ["Basis", "Expressions"]),
+        target("TriggerRules", .rules, ["Basis", "JSON", "Expressions"]),
 
         // Providers: one folder each.
         target(
@@ -363,7 +363,7 @@ let package = Package(
         testTarget(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),
         testTarget("TidyTests", [], exclude: ["retired-words.txt"]),
-        testTarget("TriggerRulesTests", ["TriggerRules", "TestSupport"]),
+        testTarget("TriggerRulesTests", ["JSON", "TriggerRules", "TestSupport"]),
         testTarget(
             "WakeUpTests",
             [
