@@ -363,7 +363,7 @@ let package = Package(
         testTarget(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),
         testTarget("TidyTests", [], exclude: ["retired-words.txt"]),
-        testTarget("TriggerRulesTests", ["JSON", "TriggerRules", "TestSupport"]),
+        testTarget("TriggerRulesTests", ["Basis", "JSON", "TriggerRules", "TestSupport"]),
         testTarget(
             "WakeUpTests",
             [
