@@ -7,15 +7,21 @@ import WakeUpRules
 enum RevocationSQL {
     private static let now = "coalesce(:now, clock_timestamp())"
 
-    /// Orders the end of a watch's subscriptions, unless that is ordered already.
+    /// Orders the end of a watch's subscriptions that exist now, if its node is still too heavy, and unless that is
+    /// ordered already. Later ones were made because the node had become lighter.
     static let revokeWatch = Statement(
         "revocation_of_watch",
         """
+        WITH heavy AS MATERIALIZED (
+            SELECT (SELECT max(id) FROM subscriptions WHERE app_id = :app) AS through_id
+            FROM watches WHERE id = :watch AND (weight_bytes > :bytes_max OR weight_leaves > :leaves_max)
+        )
         INSERT INTO revocations (app_id, watch_id, reason, slug, through_id)
-        SELECT :app, :watch, :reason, :slug, 9223372036854775807
-        WHERE NOT EXISTS (
-            SELECT FROM revocations
-            WHERE app_id = :app AND watch_id = :watch AND kind = \(RevocationKind.caused.sql))
+        SELECT :app, :watch, :reason, :slug, through_id FROM heavy
+        WHERE through_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM revocations r
+            WHERE r.app_id = :app AND r.watch_id = :watch AND r.kind = \(RevocationKind.caused.sql)
+                AND r.through_id >= heavy.through_id)
         """)
 
     /// Claims a job. Apps take turns, beginning after the last one; there are few jobs.
@@ -88,8 +94,10 @@ enum RevocationSQL {
     static let ofWatch = Statement(
         "revocation_watch_next",
         reading(
-            "SELECT * FROM subscriptions WHERE watch_id BETWEEN :watch AND :watch ORDER BY watch_id, registration_id, id",
-            waits: true))
+            """
+            SELECT * FROM subscriptions WHERE watch_id BETWEEN :watch AND :watch AND id <= :through
+            ORDER BY watch_id, registration_id, id
+            """, waits: true))
 
     /// One subscription of an app.
     static let ofOne = Statement(

@@ -214,6 +214,7 @@ private struct RevocationRun: Sendable {
         }
         return Query(RevocationSQL.ofWatch) {
             $0.int64("watch", watch)
+            $0.int64("through", job.through)
             $0.int64("limit", Int64(FanOutStore.revokedMax))
         }
     }
@@ -290,6 +291,8 @@ extension Query {
             $0.int64("watch", watch.id.value)
             $0.int16("reason", RevocationReason.tooBig.rawValue)
             $0.text("slug", watch.address.app)
+            $0.int64("bytes_max", Int64(watch.settings.weightBytesMax))
+            $0.int64("leaves_max", Int64(watch.settings.weightLeavesMax))
         }
     }
 }

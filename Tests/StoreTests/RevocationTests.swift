@@ -275,6 +275,25 @@ struct RevocationTests {
         }
     }
 
+    @Test("stay if they were made after the node had become lighter, and end if it is too heavy again")
+    func lighter() async throws {
+        try await withFanOuts { world in
+            try await world.subscribe("phone", "/a", .value)
+            var change = AppChange()
+            change.wakeUp.weightLeavesMax = 1
+            _ = try await world.world.stores.registry.changeApp(world.world.app, change)
+            try await world.put("/a", #"{"x": 1, "y": 2}"#)
+            try await world.fanOut()
+            try await world.put("/a/y", "null")
+            try await world.subscribe("tablet", "/a", .value)
+            #expect(try await world.revoke() == 1)
+            #expect(try await world.waiting() == ["phone: clock-tower: too_big /a"])
+            try await world.put("/a/y", "3")
+            try await world.fanOut()
+            #expect(try await world.revoke() == 1)
+        }
+    }
+
     @Test("hear that their app was deleted, before its rows are removed")
     func deleted() async throws {
         try await withFanOuts { world in
