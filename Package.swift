@@ -99,7 +99,7 @@ let package = Package(
         target("Content", .rules, ["Basis", "Model", "JSON", "Expressions"]),
         target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
         target("WakeUpRules", .rules, ["Basis", "Model", "JSON", "Expressions"]),
-        target("TriggerRules", .rules, ["Basis", "JSON", "Expressions"]),
+        target("TriggerRules", .rules, ["Basis", "Model", "JSON", "Content", "Expressions"]),
 
         // Providers: one folder each.
         target(
@@ -140,11 +140,15 @@ let package = Package(
                 "Providers", "Store",
             ]),
         target(
+            "TriggerStore", .adapters,
+            ["Basis", "Reactor", "Postgres", "Model", "JSON", "Encodings", "TriggerRules", "Store"]),
+        target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
             resources: [
                 .embedInCode("0001_registry.sql"), .embedInCode("0002_messages.sql"), .embedInCode("0003_parcels.sql"),
                 .embedInCode("0004_feedback.sql"), .embedInCode("0005_credentials_and_keys.sql"),
                 .embedInCode("0006_clocks_and_caps.sql"), .embedInCode("0007_wake_up.sql"),
+                .embedInCode("0008_items.sql"),
             ]),
 
         // Services: the work of the running gateway.
@@ -167,6 +171,13 @@ let package = Package(
                 "Credentials", "Delivery", .product(name: "Logging", package: "swift-log"),
             ]),
         target(
+            "Triggers", .services,
+            [
+                "Basis", "Reactor", "Model", "JSON", "Encodings", "Content", "TriggerRules", "ProviderInterface",
+                "Providers", "Store", "TriggerStore", "GroupCommit", "Workers", "CompiledMessages", "Delivery",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        target(
             "Delivery", .services,
             [
                 "Basis", "Reactor", "TLS", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Content",
@@ -182,7 +193,7 @@ let package = Package(
         target(
             "Requests", .http,
             [
-                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
+                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions", "TriggerRules",
                 "ProviderInterface", "Providers",
             ]),
         target(
@@ -197,8 +208,8 @@ let package = Package(
             "API", .http,
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
-                "WakeUpRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "Credentials", "Registry",
-                "Delivery", "WakeUp", "Requests", "Listener", "Documents",
+                "WakeUpRules", "TriggerRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "TriggerStore",
+                "Credentials", "Registry", "Delivery", "WakeUp", "Triggers", "Requests", "Listener", "Documents",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -224,8 +235,8 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
                 "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
-                "Store", "WakeUpStore", "Credentials", "Registry", "Delivery", "WakeUp", "Requests", "Listener", "API",
-                "CommandLine",
+                "Store", "WakeUpStore", "TriggerStore", "Credentials", "Registry", "Delivery", "WakeUp", "Triggers",
+                "Requests", "Listener", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
@@ -274,8 +285,8 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
                 "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "WakeUpStore",
-                "Credentials", "Registry", "WakeUpRules", "Delivery", "WakeUp", "Requests", "Listener", "Documents",
-                "API", "TestSupport",
+                "TriggerStore", "Credentials", "Registry", "WakeUpRules", "TriggerRules", "Delivery", "WakeUp", "Triggers",
+                "Requests", "Listener", "Documents", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -355,15 +366,19 @@ let package = Package(
             "StoreTests",
             [
                 "Basis", "Reactor", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "RegistryRules",
-                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "Store", "WakeUpStore",
-                "GroupCommit", "Registry", "TestSupport",
+                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "TriggerRules", "Store", "WakeUpStore",
+                "TriggerStore", "GroupCommit", "Registry", "TestSupport",
             ]),
         testTarget("WakeUpRulesTests", ["Basis", "Model", "JSON", "Expressions", "WakeUpRules", "TestSupport"]),
         testTarget("TLSTests", ["Basis", "Signing", "TLS"]),
         testTarget(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),
         testTarget("TidyTests", [], exclude: ["retired-words.txt"]),
-        testTarget("TriggerRulesTests", ["Basis", "JSON", "TriggerRules", "TestSupport"]),
+        testTarget(
+            "TriggerRulesTests", ["Basis", "Model", "JSON", "Content", "Expressions", "TriggerRules", "TestSupport"]),
+        testTarget(
+            "TriggersTests",
+            ["Basis", "Model", "JSON", "Content", "TriggerRules", "ProviderInterface", "Providers", "Triggers"]),
         testTarget(
             "WakeUpTests",
             [

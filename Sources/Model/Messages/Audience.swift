@@ -34,6 +34,9 @@ package struct Audience: Equatable, Sendable {
         case subscribers(WatchID)
         /// Registrations whose subscription to a watch was revoked, as long as they do not subscribe again.
         case revoked(WatchID)
+        /// Registrations with a subscription to items whose pushes have this template. Its subscriptions find them, so no
+        /// planner ever cuts such a message.
+        case itemSubscribers(PushTemplateID)
     }
 
     package static let all = Audience(.all)
@@ -55,7 +58,7 @@ package struct Audience: Equatable, Sendable {
     /// The number of receivers named one by one; nil for other selections.
     package var namedCount: Int? {
         switch selection {
-        case .all, .tags, .filter, .stale, .subscribers, .revoked: nil
+        case .all, .tags, .filter, .stale, .subscribers, .revoked, .itemSubscribers: nil
         case .installations(let names), .users(let names): names.count
         case .tokens(let targets): targets.count
         }

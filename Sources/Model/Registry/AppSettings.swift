@@ -8,6 +8,7 @@ package struct AppSettings: Equatable, Sendable {
     /// The daily cap, at most `DailyCap.max`; nil: no cap.
     package var dailyCap: Int32?
     package var wakeUp = WakeUpSettings()
+    package var triggers = TriggerSettings()
 
     package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
 }

@@ -37,7 +37,8 @@ package enum MessageOrigin: Int16, Hashable, Sendable {
     case sender = 0
     /// A change of a watched node.
     case wakeUp = 1
-    // 2 is kept for updates of items.
+    /// An update of an item.
+    case update = 2
     /// The end of subscriptions.
     case revocation = 3
 }

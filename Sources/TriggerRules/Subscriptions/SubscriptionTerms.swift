@@ -1,0 +1,66 @@
+import Basis
+
+/// The terms of a subscription to items, as a request named them. They were checked.
+package struct SubscriptionTerms: Equatable, Sendable {
+    /// In the order of the request; 1 to `namesMax`, each a valid `ItemName`, none twice.
+    package var items: [String]
+    /// In the order of the request, which positions count in; 1 to `namesMax`, none twice.
+    package var fields: [String]
+    package var mode: UpdateMode
+    /// nil: each update of the items that names one of the fields makes a push.
+    package var trigger: TriggerTerms?
+    package var template: TemplateSource
+    /// nil: the app's.
+    package var pauseSeconds: Int32?
+    package var whenPaused: WhenPaused
+    /// nil: the subscription does not expire.
+    package var expiresAt: WallInstant?
+
+    /// The most items, and the most fields.
+    package static let namesMax = 50
+
+    package init(
+        items: [String], fields: [String], mode: UpdateMode = .merge, trigger: TriggerTerms? = nil,
+        template: TemplateSource, pauseSeconds: Int32? = nil, whenPaused: WhenPaused = .newest,
+        expiresAt: WallInstant? = nil
+    ) {
+        (self.items, self.fields, self.mode, self.trigger, self.template) = (items, fields, mode, trigger, template)
+        (self.pauseSeconds, self.whenPaused, self.expiresAt) = (pauseSeconds, whenPaused, expiresAt)
+    }
+}
+
+/// A trigger that was parsed with the fields of its subscription.
+package struct TriggerTerms: Equatable, Sendable {
+    /// As the request wrote it.
+    package let text: String
+    /// nil: no threshold orders the trigger.
+    package let threshold: Threshold?
+
+    package init(text: String, threshold: Threshold?) { (self.text, self.threshold) = (text, threshold) }
+}
+
+/// The form of a subscription's pushes. Subscriptions with equal ones share a row.
+package struct TemplateSource: Equatable, Sendable {
+    /// The members of the request that make the push, as a JSON object: `notification` to `time_to_live`. Answers show
+    /// them.
+    package let given: [UInt8]
+    /// The message as `StoredContent` writes it, with `${field}` and `$[1]` in its texts.
+    package let content: [UInt8]
+
+    package init(given: [UInt8], content: [UInt8]) { (self.given, self.content) = (given, content) }
+}
+
+/// The raw values are stored in the database. The API has the words `active` and `triggered`.
+package enum SubscriptionStatus: Int16, CaseIterable, Sendable {
+    /// Updates are asked about its trigger, or make pushes. → triggered
+    case active = 1
+    /// Its trigger has fired. → active (reactivated, modified, overwritten)
+    case triggered = 2
+
+    package var name: String {
+        switch self {
+        case .active: "active"
+        case .triggered: "triggered"
+        }
+    }
+}
