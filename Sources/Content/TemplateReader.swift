@@ -136,8 +136,6 @@ extension TemplateReader {
     }
 
     private func fault(_ reason: TemplateFault.Reason, at offset: Int) -> TemplateFault {
-        // Continuation bytes of a character are not counted.
-        let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
-        return TemplateFault(position: before + 1, reason: reason)
+        TemplateFault(position: ExpressionLexer.position(of: offset, in: bytes), reason: reason)
     }
 }

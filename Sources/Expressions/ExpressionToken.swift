@@ -1,8 +1,8 @@
 import Basis
 
 /// A token of an expression: of a filter, or of a read rule.
-struct ExpressionToken: Equatable {
-    enum Kind: Equatable {
+struct ExpressionToken: Equatable, ParsedToken {
+    enum Kind: TokenKind {
         case identifier(String)
         /// A name behind a dollar sign, without the sign. Only read rules have these.
         case variable(String)
@@ -139,8 +139,8 @@ package struct ExpressionLexer {
 extension ExpressionLexer {
     /// The position of the character at this offset, from 1, in Unicode scalars.
     /// - Parameter offset: in bytes.
-    static func position(of offset: Int, in bytes: [UInt8]) -> Int {
+    package static func position(of offset: Int, in bytes: [UInt8]) -> Int {
         // Continuation bytes of a character are not counted.
-        bytes[..<offset].reduce(1) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
+        bytes.prefix(offset).reduce(1) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
     }
 }

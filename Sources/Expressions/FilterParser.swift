@@ -9,10 +9,10 @@
 ///     value     = text | number | "true" | "false" | "now" [ ( "+" | "-" ) quantity ]
 ///
 /// Recursive descent, never deeper than `FilterLimits.depthMax`.
-struct FilterParser {
+struct FilterParser: TokenParser {
     private let bytes: [UInt8]
-    private let tokens: [ExpressionToken]
-    private var place = 0
+    let tokens: [ExpressionToken]
+    var place = 0
     private var depth = 0
     private var conditions = 0
 
@@ -72,21 +72,7 @@ struct FilterParser {
 }
 
 extension FilterParser {
-    /// The next token; the end is never passed.
-    var token: ExpressionToken { tokens[place] }
-
-    mutating func advance() {
-        if place < tokens.count - 1 { place += 1 }
-    }
-
     mutating func takeIdentifier(_ identifier: String) -> Bool { take(.identifier(identifier)) }
-    mutating func takeSymbol(_ symbol: String) -> Bool { take(.symbol(symbol)) }
-
-    private mutating func take(_ kind: ExpressionToken.Kind) -> Bool {
-        guard token.kind == kind else { return false }
-        advance()
-        return true
-    }
 
     mutating func takeText(_ expected: FilterExpectation = .text) throws(FilterFault) -> String {
         guard case .text(let text) = token.kind else { throw unexpected(expected) }

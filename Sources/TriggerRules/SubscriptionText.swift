@@ -1,3 +1,5 @@
+import Expressions
+
 /// A text of a subscription, filled with the fields of an item: `Stock ${stock_name} is now ${last_price}`.
 ///
 /// - `${stock_name}` is the text of a field of the subscription, and `$[1]` that of its first field.
@@ -59,6 +61,9 @@ package enum SubscriptionTextFault: Error, Equatable, Sendable {
         case .invalid(_, offset: let offset), .fieldNotSubscribed(_, offset: let offset): offset
         }
     }
+
+    /// The position of the faulty character in the text, from 1, in Unicode scalars.
+    package func position(in text: String) -> Int { ExpressionLexer.position(of: offset, in: Array(text.utf8)) }
 
     package enum Reason: Equatable, Sendable {
         case reference(FieldReferenceFlaw)

@@ -65,6 +65,16 @@ struct SubscriptionTextTests {
         #expect(throws: fault, "\(text)") { try SubscriptionText(parsing: text, fields: Self.fields) }
     }
 
+    @Test("has its fault at a character, counted from 1")
+    func position() {
+        let text = "\u{e9}\u{1f600} {{user}}"
+        let fault = #expect(throws: SubscriptionTextFault.self) {
+            try SubscriptionText(parsing: text, fields: Self.fields)
+        }
+        #expect(fault?.offset == 7)
+        #expect(fault?.position(in: text) == 4)
+    }
+
     @Test("may name fields as often as the limit says")
     func atTheBound() throws {
         let text = try SubscriptionText(parsing: String(repeating: "$[1]", count: 64), fields: Self.fields)

@@ -118,6 +118,14 @@ struct TriggerFaultTests {
         }
     }
 
+    @Test("has its fault at a character, counted from 1")
+    func position() {
+        let text = "${stock_name}.equals(\"\u{e9}\u{1f600}\") & 1 < 2"
+        let fault = #expect(throws: TriggerFault.self) { try TriggerExpression(parsing: text, fields: Self.fields) }
+        #expect(fault?.offset == 31)
+        #expect(fault?.position(in: text) == 28)
+    }
+
     @Test("must exceed a limit: a text exactly at each limit still parses")
     func atTheBounds() throws {
         let (opening, closing) = (String(repeating: "(", count: 16), String(repeating: ")", count: 16))

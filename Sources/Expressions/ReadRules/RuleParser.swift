@@ -25,11 +25,11 @@ struct RuleWay {
 ///     literal    = text | [ "-" ] number | "true" | "false" | "null"
 ///
 /// Recursive descent, never deeper than `ReadRuleLimits.depthMax`.
-struct RuleParser {
+struct RuleParser: TokenParser {
     private let pointer: JSONPointer
     private let bytes: [UInt8]
-    private let tokens: [ExpressionToken]
-    private var place = 0
+    let tokens: [ExpressionToken]
+    var place = 0
     private var depth = 0
     /// The number of brackets around the next token. No look-up may stand between brackets.
     private var brackets = 0
@@ -207,19 +207,6 @@ extension RuleParser {
 }
 
 extension RuleParser {
-    /// The next token; the end is never passed.
-    private var token: ExpressionToken { tokens[place] }
-
-    private mutating func advance() {
-        if place < tokens.count - 1 { place += 1 }
-    }
-
-    private mutating func takeSymbol(_ symbol: String) -> Bool {
-        guard token.kind == .symbol(symbol) else { return false }
-        advance()
-        return true
-    }
-
     private func fault(_ reason: ReadRuleFault.Reason, at token: ExpressionToken) -> ReadRuleFault {
         ReadRuleFault(reason, at: pointer, position: ExpressionLexer.position(of: token.offset, in: bytes))
     }

@@ -1,3 +1,5 @@
+import Expressions
+
 /// The reason why a trigger is refused, and the place.
 package enum TriggerFault: Error, Equatable, Sendable {
     /// The text is no trigger.
@@ -10,6 +12,11 @@ package enum TriggerFault: Error, Equatable, Sendable {
         switch self {
         case .invalid(_, offset: let offset), .fieldNotSubscribed(_, offset: let offset): offset
         }
+    }
+
+    /// The position of the faulty character in the trigger, from 1, in Unicode scalars.
+    package func position(in trigger: String) -> Int {
+        ExpressionLexer.position(of: offset, in: Array(trigger.utf8))
     }
 
     package enum Reason: Equatable, Sendable {

@@ -1,3 +1,5 @@
+import Expressions
+
 /// Parses the text of a trigger. Throws the place of the first error.
 ///
 ///     any       = all { "||" all }
@@ -12,11 +14,11 @@
 ///     text      = field | quoted | "(" text ")"
 ///
 /// Recursive descent, never deeper than `TriggerLimits.depthMax`.
-struct TriggerParser {
-    private let tokens: [TriggerToken]
+struct TriggerParser: TokenParser {
+    let tokens: [TriggerToken]
     /// The subscription's fields.
     private let fields: [String]
-    private var place = 0
+    var place = 0
     private var depth = 0
 
     /// A part of the expression, by its type.
@@ -220,19 +222,6 @@ extension TriggerParser {
 }
 
 extension TriggerParser {
-    /// The next token; the end is never passed.
-    private var token: TriggerToken { tokens[place] }
-
-    private mutating func advance() {
-        if place < tokens.count - 1 { place += 1 }
-    }
-
-    private mutating func takeSymbol(_ symbol: String) -> Bool {
-        guard token.kind == .symbol(symbol) else { return false }
-        advance()
-        return true
-    }
-
     /// Takes the opening token.
     private mutating func goDeeper() throws(TriggerFault) {
         depth += 1

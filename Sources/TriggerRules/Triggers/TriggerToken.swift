@@ -2,8 +2,8 @@ import Basis
 import Expressions
 
 /// A token of a trigger.
-struct TriggerToken {
-    enum Kind: Equatable {
+struct TriggerToken: ParsedToken {
+    enum Kind: TokenKind {
         case identifier(String)
         case field(FieldReference)
         case text(String)
