@@ -8,3 +8,11 @@ extension String {
         return true
     }
 }
+
+extension String? {
+    /// Whether both are nil, or the code units of both are equal.
+    package func hasSameBytes(as other: String?) -> Bool {
+        guard let self, let other else { return self == nil && other == nil }
+        return self.hasSameBytes(as: other)
+    }
+}

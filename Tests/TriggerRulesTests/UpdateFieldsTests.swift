@@ -17,17 +17,18 @@ private func fault(_ object: JSONObject) -> UpdateFault? {
 struct UpdateFieldsTests {
     @Test("counts strings, numbers and booleans as their text")
     func texts() throws {
-        let values = try parsed(
-            #"{"s": "a", "n": 2.90, "i": -7, "z": -0, "e": 1E+2, "big": 12345678901234567890, "t": true, "f": false}"#
-        ).values
+        let update = try parsed(
+            #"{"s": "a", "n": 2.90, "i": -7, "z": -0, "e": 1E+2, "big": 12345678901234567890, "t": true, "f": false}"#)
         #expect(
-            values
-                == ItemFields([
-                    .init(name: "s", text: "a"), .init(name: "n", text: "2.90"), .init(name: "i", text: "-7"),
-                    .init(name: "z", text: "-0"), .init(name: "e", text: "1E+2"),
-                    .init(name: "big", text: "12345678901234567890"), .init(name: "t", text: "true"),
-                    .init(name: "f", text: "false"),
-                ]))
+            update.changes.map { "\($0.name)=\($0.text ?? "")" } == [
+                "big=12345678901234567890", "e=1E+2", "f=false", "i=-7", "n=2.90", "s=a", "t=true", "z=-0",
+            ])
+    }
+
+    @Test("has no text for a field that it removes")
+    func removal() throws {
+        let update = try parsed(#"{"b": null, "a": ""}"#)
+        #expect(update.changes.map(\.text) == ["", nil])
     }
 
     @Test("refuses arrays and objects as values of fields")
@@ -41,13 +42,9 @@ struct UpdateFieldsTests {
         #expect(fault(JSONObject([JSONMember("a/b", 1)])) == .fieldName("a/b", .hasSlash))
     }
 
-    @Test("names a field if it removes it, or if the text stays the same")
-    func namesFields() throws {
-        let update = try parsed(#"{"last_price": null, "time": "12:00"}"#)
-        #expect(update.names(anyOf: ["bid", "last_price"]))
-        #expect(update.names(anyOf: ["time"]))
-        #expect(update.names(anyOf: ["bid", "Time"]) == false)
-        #expect(try parsed("{}").names(anyOf: ["time"]) == false)
+    @Test("refuses a text that the database can't hold")
+    func nul() {
+        #expect(fault(JSONObject([JSONMember("a", "b\u{0}c")])) == .fieldHasNUL("a"))
     }
 
     @Test("has 256 fields at most, and 16 KiB of names and texts")
@@ -81,64 +78,5 @@ struct ItemNameTests {
         #expect(fault("a/b") == .hasSlash)
         for bracket in ["{", "}", "[", "]"] { #expect(fault("a" + bracket) == .hasBracket) }
         for control in ["\u{0}", "\n", "\u{7f}", "\u{85}"] { #expect(fault("a" + control) == .hasControlCharacter) }
-    }
-}
-
-@Suite("The fields of an item")
-struct ItemFieldsTests {
-    @Test("keep the texts that an update does not name, in mode MERGE alone")
-    func modes() throws {
-        let before = ItemFields([.init(name: "last_price", text: "2.84"), .init(name: "time", text: "12:00")])
-        let update = try parsed(#"{"last_price": 2.90, "bid": 2.8}"#)
-        let item = try before.merged(with: update)
-        let merged = UpdateMode.merge.values(of: update, in: item)
-        let alone = UpdateMode.distinct.values(of: update, in: item)
-        #expect(merged["last_price"] == "2.90")
-        #expect(merged["time"] == "12:00")
-        #expect(alone["last_price"] == "2.90")
-        #expect(alone["time"] == nil)
-    }
-
-    @Test("lose what an update removes")
-    func removal() throws {
-        let item = try ItemFields([.init(name: "a", text: "1"), .init(name: "b", text: "2")])
-            .merged(with: try parsed(#"{"a": null, "c": null}"#))
-        #expect(item == ItemFields([.init(name: "b", text: "2")]))
-    }
-
-    @Test("differ by the bytes of their names")
-    func bytes() throws {
-        let item = try ItemFields([]).merged(with: try parsed(#"{"caf\u00e9": 1, "cafe\u0301": 2}"#))
-        #expect(item["caf\u{e9}"] == "1")
-        #expect(item["cafe\u{301}"] == "2")
-    }
-
-    @Test("equal those of a plain dictionary, for random updates")
-    func equalsDictionary() throws {
-        var random = SeededGenerator(seed: 8)
-        let names = ["a", "b", "B", "é", "e\u{301}", "a b", "ab", "z"]
-        var item = ItemFields([])
-        var model: [[UInt8]: String] = [:]
-        for _ in 0..<2_000 {
-            let named = names.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
-            let members = named.map { name in
-                let number = Int.random(in: 0..<4, using: &random)
-                return JSONMember(name, number == 0 ? .null : .integer(number))
-            }
-            for member in members { model[Array(member.name.utf8)] = member.value.integer.map { String($0) } }
-            item = try item.merged(with: try UpdateFields(JSONObject(members)))
-            #expect(item.values.count == model.count)
-            for name in names { #expect(item[name] == model[Array(name.utf8)]) }
-        }
-    }
-
-    @Test("stay as they are if an update would exceed the limits of an item")
-    func limits() throws {
-        let full = ItemFields((0..<256).map { .init(name: "\($0)", text: "") })
-        #expect(try full.merged(with: parsed(#"{"0": null, "x": 1}"#)).values.count == 256)
-        #expect(throws: UpdateFault.itemHasTooManyFields) { try full.merged(with: parsed(#"{"x": 1}"#)) }
-        let large = ItemFields([.init(name: "a", text: String(repeating: "x", count: 65_534))])
-        #expect(try large.merged(with: parsed(#"{"b": null}"#)) == large)
-        #expect(throws: UpdateFault.itemTooLarge(bytes: 65_537)) { try large.merged(with: parsed(#"{"b": 1}"#)) }
     }
 }

@@ -12,9 +12,7 @@ package struct UpdateFields: Equatable, Sendable {
         package let text: String?
 
         package static func == (left: Change, right: Change) -> Bool {
-            guard left.name.hasSameBytes(as: right.name) else { return false }
-            guard let text = left.text, let other = right.text else { return left.text == nil && right.text == nil }
-            return text.hasSameBytes(as: other)
+            left.name.hasSameBytes(as: right.name) && left.text.hasSameBytes(as: right.text)
         }
     }
 
@@ -26,7 +24,7 @@ package struct UpdateFields: Equatable, Sendable {
     /// Strings, numbers and booleans count as their text: numbers as they were written, with all their zeros.
     /// - Parameter object: as the JSON reader returns it, so that no member occurs twice.
     package init(_ object: JSONObject) throws(UpdateFault) {
-        guard object.count <= ItemFields.countMax else { throw .tooManyFields }
+        guard object.count <= ItemState.fieldsMax else { throw .tooManyFields }
         var changes: [Change] = []
         var bytes = 0
         for member in object.members {
@@ -44,25 +42,14 @@ package struct UpdateFields: Equatable, Sendable {
     private static func text(_ member: JSONMember) throws(UpdateFault) -> String? {
         switch member.value {
         case .null: return nil
-        case .string(let text): return text
+        case .string(let text):
+            guard !text.utf8.contains(0) else { throw .fieldHasNUL(member.name) }
+            return text
         case .bool(let claim): return claim ? "true" : "false"
         case .number(.whole(let integer)): return String(integer)
         case .number(.literal(let text)): return text
         case .array, .object: throw .fieldValue(member.name)
         }
-    }
-
-    /// Whether the update names one of a subscription's fields. A removed field and an unchanged text count.
-    package func names(anyOf fields: [String]) -> Bool {
-        fields.contains { field in changes.contains { $0.name.hasSameBytes(as: field) } }
-    }
-
-    /// The update's texts alone.
-    package var values: ItemFields {
-        let values = changes.compactMap { change in
-            change.text.map { ItemFields.Value(name: change.name, text: $0) }
-        }
-        return ItemFields(sorted: values)
     }
 }
 
@@ -71,6 +58,8 @@ package enum UpdateFault: Error, Equatable, Sendable {
     case fieldName(String, ItemNameFault)
     /// The field's value is an array or an object.
     case fieldValue(String)
+    /// The field's text has a NUL, which PostgreSQL's texts can't hold.
+    case fieldHasNUL(String)
     /// The update names more fields than an item may have.
     case tooManyFields
     case updateTooLarge(bytes: Int)

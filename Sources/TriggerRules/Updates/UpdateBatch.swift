@@ -1,0 +1,115 @@
+import Basis
+
+/// Updates that are committed together, decided in their order.
+///
+/// A trigger is asked after each update of its items, as if each had been committed alone.
+package struct UpdateBatch: Sendable {
+    /// One for each update: the reason why its item doesn't take it; nil: it does. Later updates are taken all the same.
+    package let faults: [UpdateFault?]
+    /// The items that took an update, as they are after the last one, by rising bytes of the name.
+    package let items: [(name: String, state: ItemState)]
+
+    private let histories: [ItemHistory]
+    /// The index of each item's history, by the bytes of its name.
+    private let places: [[UInt8]: Int]  // lookup only
+
+    /// - Parameters:
+    ///   - updates: in the order in which they are taken.
+    ///   - items: the items as they were before, in any order. One that is missing had no updates.
+    package init(_ updates: [ItemUpdate], items: [(name: String, state: ItemState)]) {
+        var histories = items.map { ItemHistory(name: $0.name, before: $0.state) }
+        var places: [[UInt8]: Int] = [:]  // lookup only
+        for (place, history) in histories.enumerated() { places[Array(history.name.utf8)] = place }
+        var faults: [UpdateFault?] = []
+        for (order, update) in updates.enumerated() {
+            let name = Array(update.item.utf8)
+            let place = places[name] ?? histories.count
+            if place == histories.count {
+                places[name] = place
+                histories.append(ItemHistory(name: update.item, before: .empty))
+            }
+            faults.append(histories[place].take(update.fields, order: order))
+        }
+        (self.faults, self.histories, self.places) = (faults, histories, places)
+        self.items = histories.filter { !$0.states.isEmpty }
+            .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+            .map { (name: $0.name, state: $0.last) }
+    }
+
+    private func states(of item: String) -> [(order: Int, state: ItemState)] {
+        places[Array(item.utf8)].map { histories[$0].states } ?? []
+    }
+
+    /// The lowest and the highest number that a field has after any update of its item; nil: it never has one.
+    ///
+    /// A threshold that no number between them satisfies isn't satisfied by any of the updates. In mode MERGE the
+    /// numbers of fields that the updates don't name count too: a trigger may be newer than these.
+    package func numbers(
+        item: String, field name: String, _ mode: UpdateMode, _ conversion: NumberConversion
+    ) -> ClosedRange<Double>? {
+        var numbers: ClosedRange<Double>?
+        var last: Int64?
+        for (_, state) in states(of: item) {
+            // The number of a text is read once, however many updates leave it.
+            guard let field = state.field(name), field.seq != last else { continue }
+            last = field.seq
+            guard let number = field.shownText(mode, at: state.seq).flatMap(conversion.number) else { continue }
+            numbers = numbers.map { min($0.lowerBound, number)...max($0.upperBound, number) } ?? number...number
+        }
+        return numbers
+    }
+
+    /// The first update that satisfies a trigger; nil: none does.
+    /// - Parameters:
+    ///   - fields: those of the subscription, whose texts the push shows.
+    ///   - items: those of the subscription.
+    package func firing(
+        _ trigger: TriggerExpression, of fields: [String], items: [String], _ mode: UpdateMode
+    ) -> FiredTrigger? {
+        var first: (order: Int, fired: FiredTrigger)?
+        for item in items {
+            for (order, state) in states(of: item) {
+                if let first, first.order < order { break }
+                guard trigger.holds({ state.field($0)?.shownText(mode, at: state.seq) }) else { continue }
+                let texts = fields.map { state.field($0)?.shownText(mode, at: state.seq) }
+                first = (order, FiredTrigger(item: item, texts: texts))
+                break
+            }
+        }
+        return first?.fired
+    }
+}
+
+/// A trigger that an update satisfied.
+package struct FiredTrigger: Equatable, Sendable {
+    /// The item of the update.
+    package let item: String
+    /// The texts of the subscription's fields after the update, in the order of the fields. nil: the field has no value.
+    package let texts: [String?]
+
+    package init(item: String, texts: [String?]) { (self.item, self.texts) = (item, texts) }
+
+    package static func == (left: FiredTrigger, right: FiredTrigger) -> Bool {
+        left.item.hasSameBytes(as: right.item) && left.texts.elementsEqual(right.texts) { $0.hasSameBytes(as: $1) }
+    }
+}
+
+/// The states of one item in a batch.
+private struct ItemHistory: Sendable {
+    let name: String
+    let before: ItemState
+    /// The state after each update that the item took, with the index of the update in the batch.
+    private(set) var states: [(order: Int, state: ItemState)] = []
+
+    init(name: String, before: ItemState) { (self.name, self.before) = (name, before) }
+
+    var last: ItemState { states.last?.state ?? before }
+
+    /// Returns the reason why the item doesn't take the update; nil: it does.
+    mutating func take(_ update: UpdateFields, order: Int) -> UpdateFault? {
+        do throws(UpdateFault) {
+            states.append((order, try last.updated(with: update)))
+            return nil
+        } catch { return error }
+    }
+}
