@@ -2,7 +2,9 @@ import JSON
 import Model
 
 /// Parses a template's texts and puts a mark (`PlaceholderMark`) in the place of each placeholder.
-struct ContentPlaceholders {
+struct ContentPlaceholders: ContentTextReplacer {
+    typealias Fault = ContentFault
+
     /// True for a place that becomes a header, whose own rules a value could break.
     private let isHeader: (JSONPointer) -> Bool
     /// The placeholders, indexed by the numbers of their marks.
@@ -18,77 +20,16 @@ struct ContentPlaceholders {
     init(isHeader: @escaping (JSONPointer) -> Bool) { self.isHeader = isHeader }
 
     mutating func marked(_ content: MessageContent) throws(ContentFault) -> MessageContent {
-        var content = content
         if let requested = content.options.collapseID {
             let place = JSONPointer.root / "options" / "collapse_id"
             if TemplateText.isOne(requested) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
             try checkMarks(requested, at: place)
         }
-        let text = JSONPointer.root / "notification"
-        content.notification = try content.notification.map { (own) throws(ContentFault) in try marked(own, at: text) }
-        content.localizations = try content.localizations.map { (localization) throws(ContentFault) in
-            let place = text / "localizations" / localization.locale
-            return Localization(locale: localization.locale, text: try marked(localization.text, at: place))
-        }
-        let presentation = content.presentation
-        content.presentation.category = try marked(presentation.category, at: text / "category", as: .id)
-        content.presentation.channel = try marked(presentation.channel, at: text / "channel", as: .id)
-        content.presentation.thread = try marked(presentation.thread, at: text / "thread", as: .id)
-        content.sound = try marked(content.sound, at: .root / "sound")
-        content.data = try content.data.map { (member) throws(ContentFault) in
-            let place = JSONPointer.root / "data" / member.name
-            try checkName(member.name, at: place)
-            return DataMember(name: member.name, json: try marked(member.json, at: place))
-        }
-        for provider in content.overrides.providers {
-            content.overrides[provider] = try content.overrides[provider].map { (json) throws(ContentFault) in
-                try marked(json, at: .root / provider.name)
-            }
-        }
-        return content
+        return try replace(in: content)
     }
 
-    private mutating func marked(
-        _ text: NotificationText, at place: JSONPointer
-    ) throws(ContentFault) -> NotificationText {
-        try NotificationText { (part) throws(ContentFault) in
-            try marked(text[part], at: place / part.rawValue, as: part.isAddress ? .address : .text)
-        }
-    }
-
-    private mutating func marked(_ json: JSONText, at place: JSONPointer) throws(ContentFault) -> JSONText {
-        let value: JSONValue
-        // The provider modules refuse malformed JSON.
-        do throws(JSONError) { value = try json.value() } catch { return json }
-        return JSONText(try marked(value, at: place))
-    }
-
-    private mutating func marked(_ value: JSONValue, at place: JSONPointer) throws(ContentFault) -> JSONValue {
-        switch value {
-        case .null, .bool, .number: return value
-        case .string(let text): return .string(try marked(text, at: place))
-        case .array(let elements):
-            var marked: [JSONValue] = []
-            for (index, element) in elements.enumerated() { marked.append(try self.marked(element, at: place / index)) }
-            return .array(marked)
-        case .object(let object):
-            var members: [JSONMember] = []
-            for member in object.members {
-                try checkName(member.name, at: place / member.name)
-                members.append(JSONMember(member.name, try marked(member.value, at: place / member.name)))
-            }
-            return .object(JSONObject(members))
-        }
-    }
-
-    private mutating func marked(
-        _ text: String?, at place: JSONPointer, as use: PlaceholderUse = .text
-    ) throws(ContentFault) -> String? {
-        try text.map { (text) throws(ContentFault) in try marked(text, at: place, as: use) }
-    }
-
-    private mutating func marked(
-        _ text: String, at place: JSONPointer, as use: PlaceholderUse = .text
+    mutating func replacement(
+        for text: String, at place: JSONPointer, as use: PlaceholderUse
     ) throws(ContentFault) -> String {
         try checkMarks(text, at: place)
         guard TemplateText.isOne(text) else { return text }
@@ -138,7 +79,7 @@ struct ContentPlaceholders {
         throw .template(place, TemplateFault(position: before + 1, reason: .reservedCharacter))
     }
 
-    private func checkName(_ name: String, at place: JSONPointer) throws(ContentFault) {
+    func checkName(_ name: String, at place: JSONPointer) throws(ContentFault) {
         guard TemplateText.isOne(name) || name.unicodeScalars.contains(where: PlaceholderMark.isPart) else { return }
         throw .template(place, TemplateFault(position: 1, reason: .notHere))
     }

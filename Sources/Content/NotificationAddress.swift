@@ -75,7 +75,7 @@ package enum NotificationAddress {
         }
     }
 
-    static func encoded(_ value: [UInt8]) -> [UInt8] {
+    package static func encoded(_ value: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         append(encoding: value.span, to: &encoded)
         return encoded

@@ -27,15 +27,8 @@ package struct SubscriptionText: Sendable {
         parts = try reader.read()
     }
 
-    /// Whether the text is the same for all updates.
-    package var isFixed: Bool {
-        !parts.contains { part in
-            switch part {
-            case .literal: false
-            case .field: true
-            }
-        }
-    }
+    /// The number of fields in it, repetitions included.
+    package var fieldCount: Int { parts.filter { if case .field = $0 { true } else { false } }.count }
 
     /// Returns the text for an update. A field without a value is empty.
     /// - Parameter value: returns the text of a field of the subscription; nil: the field has no value.
@@ -70,6 +63,8 @@ package enum SubscriptionTextFault: Error, Equatable, Sendable {
         /// Two opening braces begin a placeholder of another template language.
         case doubleBrace
         case tooManyFields
+        /// The limit over all texts of a push template.
+        case tooManyFieldsInAll
     }
 }
 

@@ -35,10 +35,10 @@ struct SubscriptionTextTests {
         )
     }
 
-    @Test("stays the same for all updates if it names no field")
-    func fixed() throws {
-        #expect(try SubscriptionText(parsing: "US$ 5", fields: Self.fields).isFixed)
-        #expect(try SubscriptionText(parsing: "$[1]", fields: Self.fields).isFixed == false)
+    @Test("counts a field as often as it names it")
+    func fieldCount() throws {
+        #expect(try SubscriptionText(parsing: "US$ 5", fields: Self.fields).fieldCount == 0)
+        #expect(try SubscriptionText(parsing: "$[1] ${stock_name}$[2]", fields: Self.fields).fieldCount == 3)
     }
 
     static let faults: [(String, SubscriptionTextFault)] = [
@@ -98,7 +98,7 @@ struct SubscriptionTextTests {
                 // No character of the pieces combines with the one before it.
                 let expected = text.replacing("$[2]", with: "${last_price}").replacing("$[1]", with: "${stock_name}")
                 #expect(written.utf8.elementsEqual(expected.utf8), "\(text)")
-                if !template.isFixed { understood += 1 }
+                if template.fieldCount > 0 { understood += 1 }
             } catch {
                 #expect((0..<max(1, text.utf8.count)).contains(error.offset), "\(text)")
             }

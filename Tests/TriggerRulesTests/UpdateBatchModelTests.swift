@@ -33,12 +33,12 @@ private struct RandomUpdates {
         values[Int.random(in: 0..<values.count, using: &random)]
     }
 
-    mutating func some<Value>(_ values: [Value]) -> [Value] {
+    mutating func subset<Value>(of values: [Value]) -> [Value] {
         values.filter { _ in Bool.random(using: &random) }
     }
 
     mutating func next() -> (item: String, members: [JSONMember]) {
-        let members = some(Self.fields).map { name in
+        let members = subset(of: Self.fields).map { name in
             JSONMember(name, Int.random(in: 0..<5, using: &random) == 0 ? .null : .string(pick(Self.texts)))
         }
         return (pick(Self.items), members)
@@ -88,7 +88,7 @@ struct UpdateBatchModelTests {
 
             let text = triggers.condition(depth: 1).text
             let trigger = try TriggerExpression(parsing: text, fields: RandomTrigger.fields)
-            let group = updates.some(RandomUpdates.items)
+            let group = updates.subset(of: RandomUpdates.items)
             let first = seen.first { update in
                 group.contains { $0.utf8.elementsEqual(update.item.utf8) }
                     && trigger.holds { update.values[Array($0.utf8)] }
