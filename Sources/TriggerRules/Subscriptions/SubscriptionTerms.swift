@@ -29,9 +29,33 @@ package struct SubscriptionTerms: Equatable, Sendable {
     }
 }
 
+extension SubscriptionTerms {
+    /// The bytes that two subscriptions of a device share exactly if coalescing takes them for one: those of their items,
+    /// fields and trigger, each with its length.
+    ///
+    /// The mode isn't among them: it is overwritten.
+    package var identityBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        for texts in [items, fields, trigger.map { [$0.text] } ?? []] {
+            Self.append(texts.count, to: &bytes)
+            for text in texts {
+                Self.append(text.utf8.count, to: &bytes)
+                bytes += Array(text.utf8)
+            }
+        }
+        return bytes
+    }
+
+    /// Appends a number in four bytes, the highest first.
+    private static func append(_ number: Int, to bytes: inout [UInt8]) {
+        let number = UInt32(number)
+        for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+    }
+}
+
 /// A trigger that was parsed with the fields of its subscription.
 package struct TriggerTerms: Equatable, Sendable {
-    /// As the request wrote it.
+    /// The words of the request, which no other spelling equals.
     package let text: String
     /// nil: no threshold orders the trigger.
     package let threshold: Threshold?
