@@ -375,7 +375,7 @@ let package = Package(
             "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),
         testTarget("TidyTests", [], exclude: ["retired-words.txt"]),
         testTarget(
-            "TriggerRulesTests", ["Basis", "Model", "JSON", "Content", "Expressions", "TriggerRules", "TestSupport"]),
+            "TriggerRulesTests", ["Basis", "Model", "JSON", "Content", "TriggerRules", "TestSupport"]),
         testTarget(
             "TriggersTests",
             ["Basis", "Model", "JSON", "Content", "TriggerRules", "ProviderInterface", "Providers", "Triggers"]),

@@ -1,6 +1,6 @@
 import JSON
 
-/// The reason why rules cannot be used, and the place.
+/// The reason why rules or a hook cannot be used, and the place.
 package struct ReadRuleFault: Error, Equatable, Sendable {
     /// The node or member at fault.
     package let pointer: JSONPointer
@@ -39,6 +39,8 @@ package struct ReadRuleFault: Error, Equatable, Sendable {
         case tooManyLookups
         case unexpected(ExpressionPiece, expected: [RuleExpectation])
         case unknownName(String)
+        /// Hooks of this kind have other names.
+        case unknownInHook(String, names: [String])
         /// `auth.uid` or `auth.token`, which Firebase's rules have. Here they would be claims that few tokens have.
         case memberOfFirebase(String)
         /// No child `$name` is on the way to this rule.
@@ -54,6 +56,7 @@ package struct ReadRuleFault: Error, Equatable, Sendable {
 /// A piece that is allowed at a position, worded for people.
 package enum RuleExpectation: String, Equatable, Sendable {
     case value = "a value (auth, data, root, now, a $name, a text in quotation marks, a number, true, false or null)"
+    case hookValue = "a value (a name such as auth, a text in quotation marks, a number, true, false or null)"
     case number = "a number"
     case memberName = "a member's name"
     case `operator` = "an operator (==, !=, <, <=, >, >=, && or ||)"

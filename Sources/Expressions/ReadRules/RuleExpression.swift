@@ -1,6 +1,6 @@
 import Basis
 
-/// A parsed expression of a read rule.
+/// A parsed expression of a read rule or of a hook.
 indirect enum RuleExpression: Equatable, Sendable {
     case literal(RuleValue)
     case member(RuleSource, [RuleName])
@@ -21,6 +21,8 @@ enum RuleSource: Equatable, Sendable {
     /// The claims of the user's token.
     case auth
     case now
+    /// A value of the request that a hook is asked about. Read rules have none.
+    case request(HookName)
     /// The key at this level of the path that is read; 1 is the first key below the root.
     case key(level: Int)
 }

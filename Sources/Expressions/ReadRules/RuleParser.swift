@@ -15,7 +15,16 @@ struct RuleWay {
     func level(of variable: String) -> Int? { variables.firstIndex(of: variable).map { $0 + 1 } }
 }
 
-/// Parses the expression of a read rule. Throws the position of the first error.
+/// The expression of a read rule or of a hook, and the names in it.
+struct ParsedRule {
+    let rule: ReadRule
+    /// The names behind `auth`, as often as they appear.
+    let claims: [RuleName]
+    /// The values of the request that a hook names, as often as it does.
+    let requestNames: [HookName]
+}
+
+/// Parses the expression of a read rule or of a hook. Throws the position of the first error.
 ///
 ///     any        = all { "||" all }
 ///     all        = comparison { "&&" comparison }
@@ -23,6 +32,8 @@ struct RuleWay {
 ///     unary      = "!" unary | "(" any ")" | literal | reference
 ///     reference  = ( "auth" | "data" | "root" | "now" | "$name" ) { "." name | "[" any "]" }
 ///     literal    = text | [ "-" ] number | "true" | "false" | "null"
+///
+/// In the place of `data` and `$name`, hooks have the values of a request (`HookName`).
 ///
 /// Recursive descent, never deeper than `ReadRuleLimits.depthMax`.
 struct RuleParser: TokenParser {
@@ -34,27 +45,32 @@ struct RuleParser: TokenParser {
     /// The number of brackets around the next token. No look-up may stand between brackets.
     private var brackets = 0
     private var way: RuleWay
+    /// nil: the expression is a read rule's.
+    private let hook: HookExpression.Kind?
     private var lookups: [RuleLookup] = []
     private var namesAuth = false
     private var namesNow = false
-    /// The names behind `auth`, as often as they appear. The reader unites those of all rules.
     private var claims: [RuleName] = []
+    private var requestNames: [HookName] = []
 
-    /// Returns the rule and the claims that it names.
-    /// - Parameter way: on return with the rule's look-ups and tokens.
+    /// - Parameters:
+    ///   - way: on return with the rule's look-ups and tokens.
+    ///   - hook: nil: the expression is a read rule's.
     static func parse(
-        _ text: String, at pointer: JSONPointer, way: inout RuleWay
-    ) throws(ReadRuleFault) -> (rule: ReadRule, claims: [RuleName]) {
-        var parser = try RuleParser(text, at: pointer, way)
+        _ text: String, at pointer: JSONPointer, way: inout RuleWay, hook: HookExpression.Kind? = nil
+    ) throws(ReadRuleFault) -> ParsedRule {
+        var parser = try RuleParser(text, at: pointer, way, hook)
         let expression = try parser.parseAny()
         guard parser.token.kind == .end else { throw parser.unexpected(.operator, .end) }
         way = parser.way
         let rule = ReadRule(
             expression: expression, lookups: parser.lookups, namesAuth: parser.namesAuth, namesNow: parser.namesNow)
-        return (rule, parser.claims)
+        return ParsedRule(rule: rule, claims: parser.claims, requestNames: parser.requestNames)
     }
 
-    private init(_ text: String, at pointer: JSONPointer, _ way: RuleWay) throws(ReadRuleFault) {
+    private init(
+        _ text: String, at pointer: JSONPointer, _ way: RuleWay, _ hook: HookExpression.Kind?
+    ) throws(ReadRuleFault) {
         bytes = Array(text.utf8)
         guard bytes.count <= ReadRuleLimits.expressionBytesMax else {
             throw ReadRuleFault(.tooLong(bytes: bytes.count), at: pointer, position: 1)
@@ -63,7 +79,7 @@ struct RuleParser: TokenParser {
             let position = ExpressionLexer.position(of: error.offset, in: bytes)
             throw ReadRuleFault(.quotedText(error.reason), at: pointer, position: position)
         }
-        (self.pointer, self.way) = (pointer, way)
+        (self.pointer, self.way, self.hook) = (pointer, way, hook)
         let tokensLeft = ReadRuleLimits.tokensMax - way.tokens
         // The end is a token too, but costs nothing.
         guard tokens.count - 1 <= tokensLeft else { throw fault(.tooManyTokens, at: tokens[tokensLeft]) }
@@ -110,13 +126,15 @@ struct RuleParser: TokenParser {
             advance()
             return .literal(.text(text))
         case .variable(let name):
-            guard let level = way.level(of: name) else { throw fault(.unboundVariable(name), at: start) }
+            guard let level = way.level(of: name) else {
+                throw hook == nil ? fault(.unboundVariable(name), at: start) : unknown("$" + name, at: start)
+            }
             advance()
             return .member(.key(level: level), try takeNames())
         case .identifier(let name):
             advance()
             return try parseReference(name, from: start)
-        case .quantity, .symbol, .character, .end: throw unexpected(.value)
+        case .quantity, .symbol, .character, .end: throw unexpected(hook == nil ? .value : .hookValue)
         }
     }
 
@@ -151,10 +169,18 @@ extension RuleParser {
             namesAuth = true
             if let first = names.first { claims.append(first) }
             return .member(.auth, names)
-        case "data": return .lookup(try takeLookup(level: way.level, from: start))
+        case "data" where hook == nil: return .lookup(try takeLookup(level: way.level, from: start))
         case "root": return .lookup(try takeLookup(level: 0, from: start))
-        default: throw fault(.unknownName(name), at: start)
+        default:
+            guard let value = hook?.names.first(where: { $0.rawValue == name }) else { throw unknown(name, at: start) }
+            requestNames.append(value)
+            return .member(.request(value), try takeNames())
         }
+    }
+
+    private func unknown(_ name: String, at start: ExpressionToken) -> ReadRuleFault {
+        guard let hook else { return fault(.unknownName(name), at: start) }
+        return fault(.unknownInHook(name, names: ["auth"] + hook.names.map(\.rawValue) + ["root", "now"]), at: start)
     }
 
     private mutating func takeLookup(level: Int, from start: ExpressionToken) throws(ReadRuleFault) -> RuleLookup {

@@ -1,12 +1,14 @@
 import Basis
 import JSON
 
-/// The path, user and time that rules are evaluated for.
+/// The path, user, time and request that rules and hooks are evaluated for.
 struct RuleSubject {
     let path: [String]
     /// nil: there is no user.
     let auth: UserClaims?
     let now: WallInstant
+    /// The values that hooks know of a request, by their names.
+    var request = JSONObject()
 
     /// An operator got a value of another type, or a comparison a claim that is missing. Or a claim is not known.
     struct Failure: Error {}
@@ -101,16 +103,26 @@ struct RuleSubject {
         case .now: return .value(names.isEmpty ? .number(DecimalNumber(now.millisecondsSince1970)) : .null)
         case .key(let level): return .value(names.isEmpty ? .text(path[level - 1]) : .null)
         case .auth:
-            let operands = try names.map { (name) throws(Failure) in try operand(of: name) }
+            let operands = try operands(of: names)
             // The token may have had the claim, so it is not missing: it may be anything.
             if case .value(.text(let name)) = operands.first, let auth, !auth.knows(name) { throw Failure() }
-            var place = auth?.claims ?? .null
-            for operand in operands {
-                guard case .value(.text(let name)) = operand, let member = place.object?[name] else { return .missing }
-                place = member
-            }
-            return place.isNull ? .missing : .value(RuleValue(place))
+            return Self.member(of: auth?.claims ?? .null, operands)
+        case .request(let name): return Self.member(of: request[name.rawValue] ?? .null, try operands(of: names))
         }
+    }
+
+    /// Looks into objects. A member that is null, or that isn't there, is missing.
+    private static func member(of value: JSONValue, _ names: [Operand]) -> Operand {
+        var place = value
+        for operand in names {
+            guard case .value(.text(let name)) = operand, let member = place.object?[name] else { return .missing }
+            place = member
+        }
+        return place.isNull ? .missing : .value(RuleValue(place))
+    }
+
+    private func operands(of names: [RuleName]) throws(Failure) -> [Operand] {
+        try names.map { (name) throws(Failure) in try operand(of: name) }
     }
 
     /// An index is a key only if it is a text.

@@ -31,6 +31,8 @@ extension ReadRuleFault.Reason {
             "expected \(CommonText.list(expected.map(\.rawValue))), found \(piece.text)"
         case .unknownName(let name):
             "\(Self.short(name)) is not known; the names are auth, data, root, now, and $ with a name from the path"
+        case .unknownInHook(let name, let names):
+            "\(Self.short(name)) is not known here; the names are \(names.joined(separator: ", "))"
         case .memberOfFirebase(let name):
             "auth holds the claims of the user's token: the user is auth.sub, and a claim that is called \(name) is "
                 + "auth['\(name)']"
