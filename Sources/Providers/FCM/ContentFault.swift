@@ -40,6 +40,13 @@ extension ProviderFault {
         ProviderFault("not_for_background", at: pointer, "A background push shows nothing: it has data only.")
     }
 
+    /// A subscription to items has no notification, but one in this place of `fcm`.
+    package static func notificationMissing(_ pointer: JSONPointer) -> ProviderFault {
+        ProviderFault(
+            "not_for_background", at: pointer,
+            "A subscription without notification sends data alone. Give notification too, or leave this out.")
+    }
+
     package static let nothingToShow = ProviderFault(
         nothingToShowCode, at: .root, "A push for FCM needs a notification, a badge, a sound or data.")
 

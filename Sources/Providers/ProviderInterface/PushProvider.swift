@@ -73,6 +73,14 @@ package protocol PushProvider: Sendable {
     /// Makes the message of a wake-up: strings for the app, and nothing that people see but an alert that is asked for.
     func wakeUp(_ members: [DataMember], _ presentation: WakeUpPresentation) -> MessageContent
 
+    /// Returns the sender's object for the provider, completed by what the pushes of a subscription to items ask for.
+    /// Members that the sender gave stay. Throws what the sender has to change.
+    /// - Parameter own: the sender's object; nil: there is none.
+    func itemObject(_ own: JSONText?, _ delivery: ItemDelivery) throws(ProviderFault) -> JSONText?
+
+    /// Whether the sender's object by itself shows, plays or counts something on a device.
+    func showsAlone(_ own: JSONText) -> Bool
+
     /// The facts about its answers that its lane and the engine need before it classifies them.
     var answerRules: AnswerRules { get }
 
@@ -93,6 +101,10 @@ extension PushProvider {
     package func serves(_ type: PushType) -> Bool { !tokenKinds(of: type).isEmpty }
 
     package func checkForm(_ form: SubmittedForm) throws(ProviderFault) {}
+
+    package func itemObject(_ own: JSONText?, _ delivery: ItemDelivery) throws(ProviderFault) -> JSONText? { own }
+
+    package func showsAlone(_ own: JSONText) -> Bool { false }
 
     /// Whether a token that is unknown in one environment may belong to another one.
     package var hasSiblingEnvironment: Bool { environments.count > 1 }
