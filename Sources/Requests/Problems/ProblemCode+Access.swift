@@ -35,12 +35,18 @@ extension ProblemCode {
             """)
 
     package static let permissionDenied = ProblemCode(
-        "permission_denied", 403, "The read rules forbid it",
+        "permission_denied", 403, "The app's rules forbid it",
         cause: """
             the request has no API key, and the app's read rules do not let its user, or anybody, read this node. \
-            Without rules, nothing may be read.
+            Without rules, nothing may be read. Or a user's token subscribes a device to items, or registers it: one of \
+            the app's hooks (`triggers.hooks`) denies that or is missing, the device or its token belongs to somebody \
+            else, or the registration has members that only a backend may give.
             """,
-        remedy: "send the token of a user who may read it, change the rules (`PUT .../rules`), or use an API key.")
+        remedy: """
+            send the token of a user who may read it, change the rules (`PUT .../rules`) or the hooks (`PATCH \
+            /v1/apps/{app}`), or use an API key. If a changed device token is denied, the app may remove the \
+            installation, register it again and activate its subscriptions anew.
+            """)
 
     package static let notFound = ProblemCode(
         "not_found", 404, "No such route",
@@ -59,7 +65,10 @@ extension ProblemCode {
 
     package static let unknownDevice = ProblemCode(
         "unknown_device", 404, "The device does not exist",
-        cause: "no installation with this name is registered in the app.",
+        cause: """
+            no installation with this name is registered in the app, or a user's token names one of another user. An \
+            installation that only users' tokens registered is forgotten with its last subscription to items.
+            """,
         remedy: "register it, or check that the name is percent-encoded once.")
 
     package static let unknownMessage = ProblemCode(
@@ -92,8 +101,14 @@ extension ProblemCode {
 
     package static let unknownSubscription = ProblemCode(
         "unknown_subscription", 404, "The subscription does not exist",
-        cause: "no subscription of the app has this id. It may have expired, or have been revoked already.",
-        remedy: "`GET .../wakeup/subscriptions` lists the subscriptions.")
+        cause: """
+            no subscription of the app has this id, or no subscription of the device this key. It may have expired, or \
+            have been revoked or deleted already.
+            """,
+        remedy: """
+            `GET .../wakeup/subscriptions` lists the subscriptions to data, `GET .../devices/{installation}/subscriptions` \
+            those of a device to items.
+            """)
 
     package static let feedbackSwept = ProblemCode(
         "feedback_swept", 410, "Entries after the cursor were deleted",

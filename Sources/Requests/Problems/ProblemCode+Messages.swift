@@ -45,9 +45,10 @@ extension ProblemCode {
         "not_for_background", 422, "A background push can't show anything",
         cause: """
             `push_type` is background, but the message has a notification, a badge, a sound or other members of \
-            `aps`. APNs would delay or drop it.
+            `aps`. APNs would delay or drop it. Or a subscription to items has no `notification`, but one for a single \
+            platform in `fcm`.
             """,
-        remedy: "send only `data`, or send an alert.")
+        remedy: "send only `data`, or send an alert. Give a subscription a `notification`.")
 
     package static let notForPushType = ProblemCode(
         "not_for_push_type", 422, "The push type does not allow this member",

@@ -1,4 +1,5 @@
 import Content
+import TriggerRules
 
 extension ProblemCode {
     static let values = ProblemChapter(
@@ -62,11 +63,13 @@ extension ProblemCode {
             placeholders. A text may have \(TemplateLimits.placeholdersPerTextMax) placeholders, and a message \
             \(TemplateLimits.placeholdersPerMessageMax). At most \(TemplateLimits.placeholdersMax) of a \
             message's placeholders may differ in field or default, with \(TemplateLimits.fieldsMax) different \
-            fields.
+            fields. Or a text of a subscription to items has half a field, such as `${price`, more than \
+            \(SubscriptionText.fieldsMax) fields, or `{{`.
             """,
         remedy: """
             write `{{attributes.name | default: 'you'}}`. The detail says at which character the error is, and what \
-            is expected there. To show two braces, write `{{'{{'}}`. docs/templates.md describes the language.
+            is expected there. To show two braces, write `{{'{{'}}`. docs/templates.md describes the language. A \
+            subscription's text names a field as `${last_price}` or, by its position in `fields`, as `$[1]`.
             """)
 
     package static let invalidToken = ProblemCode(
@@ -242,10 +245,10 @@ extension ProblemCode {
             """)
 
     package static let invalidRules = ProblemCode(
-        "invalid_rules", 422, "The read rules are not valid",
+        "invalid_rules", 422, "The rules are not valid",
         cause: """
-            a node is no object, a name is not allowed, or an expression has an unknown name, a wrong operator or too \
-            many parts.
+            a node of the read rules is no object, a name is not allowed, or an expression has an unknown name, a wrong \
+            operator or too many parts. A hook of subscriptions to items is such an expression.
             """,
-        remedy: "correct the rules at `pointer`; `position` is the character of the expression, from 1.")
+        remedy: "correct the rules or the hook at `pointer`; `position` is the character of the expression, from 1.")
 }

@@ -21,7 +21,7 @@ package struct ProblemCode: RawRepresentable, Sendable {
         self = code
     }
 
-    static let chapters = [requests, access, values, messages, credentials, faults]
+    static let chapters = [requests, access, values, messages, items, credentials, faults]
 
     private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 }
