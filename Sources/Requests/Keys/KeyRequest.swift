@@ -1,5 +1,4 @@
 import Basis
-import Calendar
 import JSON
 import Model
 
@@ -26,17 +25,7 @@ package struct KeyRequest: Equatable, Sendable {
         }
         let asked = try reader.required("scopes", "an array of scope names")
         let scopes = try Self.scopes(asked)
-        let expiresAt = try reader.string("expires_at", bytesMax: 64).map { (text) throws(Problem) in
-            guard let instant = RFC3339.parse(text) else {
-                throw Problem(
-                    .invalidValue, "This must be an instant such as 2027-01-31T12:00:00Z.", at: .root / "expires_at")
-            }
-            guard instant > now else {
-                throw Problem(
-                    .invalidValue, "This time has passed: the key would never be valid.", at: .root / "expires_at")
-            }
-            return instant
-        }
+        let expiresAt = try reader.futureInstant("expires_at", now: now, "the key would never be valid")
         try reader.end()
         return KeyRequest(name: name, scopes: scopes, expiresAt: expiresAt)
     }

@@ -19,10 +19,13 @@ package struct EnvelopeReader {
     }
 
     package init(body: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
+        try self.init(try Self.value(body, limits: limits))
+    }
+
+    /// Reads a body that holds an object. The type of its value is not checked.
+    static func value(_ body: [UInt8], limits: JSONLimits = .standard) throws(Problem) -> JSONValue {
         guard !body.isEmpty else { throw Problem(.malformedJSON, "The body is empty; a JSON object is expected.") }
-        let value: JSONValue
-        do throws(JSONError) { value = try JSONReader.read(body, limits: limits) } catch { throw Problem(error) }
-        try self.init(value)
+        do throws(JSONError) { return try JSONReader.read(body, limits: limits) } catch { throw Problem(error) }
     }
 
     /// Takes a member whose value may be null.
@@ -34,6 +37,19 @@ package struct EnvelopeReader {
 
     /// Returns a member's value without taking it.
     package func peek(_ name: String) -> JSONValue? { members.first { $0.name.hasSameBytes(as: name) }?.value }
+
+    /// Whether the object has the member, be it null.
+    package func names(_ name: String) -> Bool { peek(name) != nil }
+
+    /// Returns the first member with another name; nil: there is none.
+    func firstMember(besides names: [String]) -> String? {
+        members.first { member in !names.contains { $0.hasSameBytes(as: member.name) } }?.name
+    }
+
+    /// Returns the place of a member; of the object itself if the name is too long to be repeated.
+    func place(of name: String) -> JSONPointer {
+        name.utf8.count <= Self.echoedNameBytesMax ? pointer / name : pointer
+    }
 
     package mutating func take(_ name: String) -> JSONValue? {
         guard let value = takeAny(name), !value.isNull else { return nil }
