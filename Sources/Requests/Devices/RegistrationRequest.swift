@@ -46,7 +46,8 @@ package enum RegistrationRequest {
         return try read(&reader, installation: installation, now: now)
     }
 
-    private static func read(
+    /// Reads the members of a registration, and refuses all others.
+    static func read(
         _ reader: inout EnvelopeReader, installation: String, now: WallInstant
     ) throws(Problem) -> DeviceRegistration {
         let provider = try reader.requiredProvider()
@@ -207,7 +208,7 @@ extension RegistrationRequest {
     package static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
 
     /// Whether the text means a step in a path, however it is encoded (`RequestTarget` refuses both).
-    fileprivate static func isDots(_ text: String) -> Bool { text == "." || text == ".." }
+    static func isDots(_ text: String) -> Bool { text == "." || text == ".." }
 }
 
 extension EnvelopeReader {
