@@ -87,7 +87,7 @@ package struct MessageRequest: Equatable, Sendable {
         return .value(badge)
     }
 
-    private static func readMembers(_ reader: inout EnvelopeReader) throws(Problem) -> [DataMember] {
+    static func readMembers(_ reader: inout EnvelopeReader) throws(Problem) -> [DataMember] {
         guard let value = reader.take("data") else { return [] }
         let pointer = reader.pointer / "data"
         let object = try value.members(at: pointer)
@@ -143,7 +143,7 @@ package struct MessageRequest: Equatable, Sendable {
     }
 
     /// Reads an object that is passed through as it is. The provider's module checks its members.
-    private static func readOverrides(
+    static func readOverrides(
         _ provider: Provider, _ reader: inout EnvelopeReader
     ) throws(Problem) -> JSONText? {
         guard let value = reader.take(provider.name) else { return nil }
