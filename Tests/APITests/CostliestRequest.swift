@@ -122,7 +122,8 @@ extension CostliestRequest {
         "createApp": ["$", #"{"slug":"dear","name":$}"#, #"{"slug":$,"name":"x"}"#],
         "changeApp": [
             "$", #"{"name":$}"#, #"{"settings":$}"#, #"{"settings":{"stale_after_days":$}}"#,
-            #"{"settings":{"time_zone":$}}"#, #"{"settings":{"quiet_hours":$}}"#,
+            #"{"settings":{"time_zone":$}}"#, #"{"settings":{"quiet_hours":$}}"#, #"{"triggers":$}"#,
+            #"{"triggers":{"allow":$}}"#, #"{"triggers":{"allow":[$]}}"#, #"{"triggers":{"hooks":{"device":$}}}"#,
         ],
         "registerToken": registrations, "registerDevice": registrations,
         "importDevices": ["$", #"{"installation":$,\#(registration)}"#],

@@ -2,6 +2,7 @@ import API
 import Requests
 import TestSupport
 import Testing
+import TriggerRules
 
 @Suite("Random garbage in a request")
 struct ReaderFuzzTests {
@@ -17,6 +18,11 @@ struct ReaderFuzzTests {
         #"{"provider":"apns","kind":"token","environment":"both","key_id":"A","team_id":"B","p8":"C","topics":["x"]}"#,
         #"{"provider":"apns","kind":"certificate","environment":"sandbox","pkcs12":"AQID","password":"p"}"#,
         #"{"slug":"a","name":"A"}"#, #"{"badge":3}"#, #"{"count":1}"#,
+        #"{"items":["i"],"fields":["é"],"trigger":"Double.parseDouble(${é}) > -1.5e3 && !($[1].equals(\"a\"))","mode":"MERGE"}"#,
+        #"{"items":["i"],"fields":["a"],"notification":{"title":"${a} $[1]"},"badge":"AUTO","data":{"a":["${a}"]}}"#,
+        #"{"items":["i"],"fields":["a"],"collapse_key":"k","delay_while_idle":"true","time_to_live":"300","fcm":{"android":{}}}"#,
+        #"{"line":1,"item":"i","fields":{"last_price":2.90,"name":"Anduct","note":null,"halted":false}}"#,
+        #"{"triggers":{"enabled":true,"allow":["a(b)\\d"],"hooks":{"device":"auth.sub == device.installation","token":null}}}"#,
     ].map { Array($0.utf8) }
 
     private static let marks = Array(#"{}[]",:\0\u00\n -+.eE123tfn"#.utf8) + [0, 0x7f, 0x80, 0xc3, 0xed, 0xff]
@@ -55,6 +61,32 @@ struct ReaderFuzzTests {
             for problem in problems.compactMap({ $0 }) where problem.code.status != 400 && problem.code.status != 422 {
                 Issue.record("a body was refused with \(problem.code)")
             }
+        }
+    }
+
+    private static let terms = SubscriptionTerms(
+        items: ["i"], fields: ["a"], template: TemplateSource(given: Array("{}".utf8), content: []))
+
+    @Test("yields a subscription, an update or settings, or a 400 or 422, and never a trap", arguments: 1...4)
+    func items(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<Self.rounds {
+            let bytes = Self.mangled(&random)
+            let problems = [
+                refusal { () throws(Problem) in
+                    try ActivationRequest.read(bytes, installation: "i", now: noon)
+                },
+                refusal { () throws(Problem) in try ModificationRequest.read(bytes, of: Self.terms, now: noon) },
+                refusal { () throws(Problem) in try ItemUpdateRequest.read(bytes, item: "i") },
+                refusal { () throws(Problem) in try ItemUpdateRequest.readLine(bytes).update.get() },
+                refusal { () throws(Problem) in try AppChangeRequest.read(bytes) },
+            ]
+            for problem in problems.compactMap({ $0 }) where problem.code.status != 400 && problem.code.status != 422 {
+                Issue.record("a body was refused with \(problem.code)")
+            }
+            guard let request = try? ActivationRequest.read(bytes, installation: "i", now: noon) else { continue }
+            let again = try? ModificationRequest.read(Array(#"{"sound": null}"#.utf8), of: request.terms, now: noon)
+            #expect(again != nil, "what was activated can be modified")
         }
     }
 

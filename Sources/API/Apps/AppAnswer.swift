@@ -39,6 +39,7 @@ enum AppAnswer {
             writer.optionalInteger("daily_cap", settings.dailyCap)
         }
         writer.object("wakeup") { settings.wakeUp.write(to: &$0) }
+        writer.object("triggers") { settings.triggers.write(to: &$0) }
         writer.time("created_at", app.createdAt)
     }
 }

@@ -30,6 +30,7 @@ package enum AppChangeRequest {
             try settings.end()
         }
         change.wakeUp = try reader.wakeUp()
+        change.triggers = try reader.triggers()
         try reader.end()
         return change
     }
