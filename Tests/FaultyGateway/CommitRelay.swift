@@ -152,6 +152,8 @@ private final class TransactionWatch {
         if did("plan_cut") { return .sliceWritten }
         if did("node_raise") { return .nodeWritten }
         if didAny("fan_out_progress") { return .fanOutWritten }
+        if did("items_write") { return .updateWritten }
+        if didAny("item_pushes_cut") { return .pushesWritten }
         if did("removal_begin") { return .removalWritten }
         if did("removal_go_on") { return .portionCommitted }
         // A direct message's transaction reads which providers the app reaches.

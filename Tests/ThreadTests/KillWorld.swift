@@ -69,7 +69,8 @@ struct KillWorld {
         case .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted, .settleWritten: true
         case .sliceWritten, .sliceCommitted, .leaseWritten, .leaseCommitted, .settleCommitted, .scheduleWritten,
             .scheduleCommitted, .stopWritten, .stopCommitted, .nodeWritten, .nodeCommitted, .fanOutWritten,
-            .fanOutCommitted, .removalWritten, .removalCommitted, .portionCommitted:
+            .fanOutCommitted, .removalWritten, .removalCommitted, .portionCommitted, .updateWritten, .updateCommitted,
+            .pushesWritten, .pushesCommitted:
             false
         }
     }

@@ -4,7 +4,7 @@ import Model
 extension Step {
     /// The kinds of work that pass a step.
     enum Work: Sendable {
-        case everyMessage, broadcast, directMessage, control, wakeUp, removal
+        case everyMessage, broadcast, directMessage, control, wakeUp, removal, itemUpdate
     }
 
     /// Scheduled messages and control requests pass the steps of `control` beside those of broadcasts.
@@ -19,6 +19,7 @@ extension Step {
         case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: .control
         case .nodeWritten, .nodeCommitted, .fanOutWritten, .fanOutCommitted: .wakeUp
         case .removalWritten, .removalCommitted, .portionCommitted: .removal
+        case .updateWritten, .updateCommitted, .pushesWritten, .pushesCommitted: .itemUpdate
         }
     }
 

@@ -57,6 +57,14 @@ package enum Step: Int, Sendable, CaseIterable {
     case removalCommitted = 26
     /// A portion is committed; that the next one may follow is written, not committed.
     case portionCommitted = 27
+    /// Updates of items, and the held pushes of triggers that they fired, are written, not committed.
+    case updateWritten = 28
+    /// They are committed; no client has an answer, and this process has not notified itself.
+    case updateCommitted = 29
+    /// Pushes of subscriptions to items are cut into parcels, and their devices' windows shut, not committed.
+    case pushesWritten = 30
+    /// These are committed; nothing was sent.
+    case pushesCommitted = 31
 }
 
 /// A listener that every step is reported to. Called on any thread.
