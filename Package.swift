@@ -378,7 +378,9 @@ let package = Package(
             "TriggerRulesTests", ["Basis", "Model", "JSON", "Content", "TriggerRules", "TestSupport"]),
         testTarget(
             "TriggersTests",
-            ["Basis", "Model", "JSON", "Content", "TriggerRules", "ProviderInterface", "Providers", "Triggers"]),
+            [
+                "Basis", "Model", "JSON", "Content", "ProviderInterface", "Providers", "CompiledMessages", "Triggers",
+            ]),
         testTarget(
             "WakeUpTests",
             [
