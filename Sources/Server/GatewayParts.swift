@@ -9,6 +9,7 @@ import Reactor
 import ServiceLifecycle
 import Store
 import Synchronization
+import Triggers
 import WakeUp
 
 /// A service that starts and ends with the others. The log gets the description instead of the whole value.
@@ -131,6 +132,19 @@ struct WakeUps: NamedService {
     }
 }
 
+struct ItemPushes: NamedService {
+    let description = "pushes of items"
+    let pushes: ItemPushService
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await pushes.run()
+        } onGracefulShutdown: {
+            pushes.stop()
+        }
+    }
+}
+
 /// Receives what other processes announce, and passes it on.
 struct NotificationListenerService: NamedService {
     let description = "news of other processes"
@@ -139,6 +153,7 @@ struct NotificationListenerService: NamedService {
     let pools: [PostgresPool]
     let delivery: DeliveryService
     let fanOut: FanOutService
+    let itemPushes: ItemPushService
     let credentials: LaneCredentialCache
 
     func run() async throws {
@@ -176,6 +191,7 @@ struct NotificationListenerService: NamedService {
         case .parcels: await delivery.parcelsWait()
         case .stops: await delivery.messagesStopped()
         case .wakeUps: fanOut.notify()
+        case .items: itemPushes.notify()
         case .credentials:
             await credentials.forget()
             await delivery.credentialsChanged()

@@ -15,6 +15,8 @@ import ServiceLifecycle
 import Signing
 import Store
 import TLS
+import TriggerStore
+import Triggers
 import UnixSignals
 import WakeUp
 import WakeUpStore
@@ -108,14 +110,18 @@ package struct GatewayProgram: Sendable {
         await credentials.report(routesChanged: { await delivery.credentialsChanged() })
         let fanOut = FanOutService(
             stores: wakeUpStores, delivery: delivery, parcelMembersMax: deliverySettings.parcelMembersMax, context)
+        let itemPushes = ItemPushService(
+            stores: TriggerStores(beside: stores), delivery: delivery,
+            parcelMembersMax: deliverySettings.parcelMembersMax, context)
         let news = NotificationListenerService(
             listener: PostgresListener(
                 resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
-            pools: [resources.pool, resources.apiPool], delivery: delivery, fanOut: fanOut, credentials: credentials)
+            pools: [resources.pool, resources.apiPool], delivery: delivery, fanOut: fanOut, itemPushes: itemPushes,
+            credentials: credentials)
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
-                services: services(resources, context, service, delivery, fanOut, vault)),
+                services: services(resources, context, service, delivery, fanOut, itemPushes, vault)),
             listen: settings.listen, start: StartReport(settings, resources.database),
             adminKeyFile: resources.adminKeyFile, logFormat: settings.logFormat, log: log)
 
@@ -126,7 +132,7 @@ package struct GatewayProgram: Sendable {
                 .init(service: ImpairmentWatchService(watch: resources.watch, pool: resources.pool)),
                 .init(service: LockWatchService(watch: resources.locks, pool: resources.pool)),
                 .init(service: DrainingDelivery(delivery: delivery)),
-                .init(service: WakeUps(fanOut: fanOut)),
+                .init(service: WakeUps(fanOut: fanOut)), .init(service: ItemPushes(pushes: itemPushes)),
                 .init(service: news), .init(service: CredentialExpiryService(stores: stores)),
                 .init(
                     service: CertificateReload(
@@ -140,10 +146,10 @@ package struct GatewayProgram: Sendable {
 
     private func services(
         _ resources: GatewayResources, _ context: ServiceContext, _ service: CredentialService,
-        _ delivery: DeliveryService, _ fanOut: FanOutService, _ vault: Vault
+        _ delivery: DeliveryService, _ fanOut: FanOutService, _ itemPushes: ItemPushService, _ vault: Vault
     ) -> GatewayServices {
         let stores = Stores(pool: resources.apiPool, context)
-        let wakeUpStores = WakeUpStores(beside: stores)
+        let (wakeUpStores, triggerStores) = (WakeUpStores(beside: stores), TriggerStores(beside: stores))
         let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,
@@ -151,9 +157,11 @@ package struct GatewayProgram: Sendable {
             accepted: { delivery.messageAccepted() })
         let readAccess = ReadAccess(store: wakeUpStores.access, vault: vault, clock: context.clock)
         return GatewayServices(
-            stores: stores, wakeUpStores: wakeUpStores,
+            stores: stores, wakeUpStores: wakeUpStores, triggerStores: triggerStores,
             registrations: RegistrationCommitter(registry: stores.registry), intake: intake, credentials: service,
             nodeWriter: NodeWriter(store: wakeUpStores.nodes, steps: context.steps, raised: { fanOut.notify() }),
+            updateWriter: UpdateWriter(
+                store: triggerStores.updates, steps: context.steps, raised: { itemPushes.notify() }),
             readAccess: readAccess, adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: { await Self.readiness(of: resources.apiPool, resources.watch) },
             entropy: { Entropy.bytes($0) }, limits: limits(context.log))

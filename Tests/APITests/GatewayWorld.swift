@@ -17,6 +17,8 @@ import Synchronization
 import TLS
 import TestSupport
 import Testing
+import TriggerStore
+import Triggers
 import WakeUp
 import WakeUpStore
 
@@ -181,18 +183,20 @@ private func serve(
     var log = given ?? Logger(label: "gateway-test")
     if given == nil { log.logLevel = .critical }
     let stores = Stores(pool: pool, ServiceContext(log: log, steps: steps))
-    let wakeUpStores = WakeUpStores(beside: stores)
+    let (wakeUpStores, triggerStores) = (WakeUpStores(beside: stores), TriggerStores(beside: stores))
     let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
     let service = CredentialService(
         store: stores.credentials, vault: vault,
         tokenEndpoint: NoTokenEndpoint(), targets: .outside)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
-        stores: stores, wakeUpStores: wakeUpStores, registrations: RegistrationCommitter(registry: stores.registry),
+        stores: stores, wakeUpStores: wakeUpStores, triggerStores: triggerStores,
+        registrations: RegistrationCommitter(registry: stores.registry),
         intake: MessageIntake(
             store: stores.messages, backlog: bounds, direct: .unsent(in: stores.messages), steps: nil
         ) {},
         credentials: service, nodeWriter: NodeWriter(store: wakeUpStores.nodes, steps: nil, raised: {}),
+        updateWriter: UpdateWriter(store: triggerStores.updates, steps: nil, raised: {}),
         readAccess: ReadAccess(store: wakeUpStores.access, vault: vault, clock: { Clocks.wallNow() }),
         adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, entropy: { Entropy.bytes($0) }, limits: limits)

@@ -190,8 +190,9 @@ extension ShortcutFixture {
 extension GatewayServices {
     fileprivate func with(_ stores: Stores, _ registrations: RegistrationCommitter) -> GatewayServices {
         GatewayServices(
-            stores: stores, wakeUpStores: wakeUpStores, registrations: registrations, intake: intake,
-            credentials: credentials, nodeWriter: nodeWriter, readAccess: readAccess, adminKeySHA256: adminKeySHA256,
-            readiness: readiness, entropy: entropy, limits: limits)
+            stores: stores, wakeUpStores: wakeUpStores, triggerStores: triggerStores, registrations: registrations,
+            intake: intake, credentials: credentials, nodeWriter: nodeWriter, updateWriter: updateWriter,
+            readAccess: readAccess, adminKeySHA256: adminKeySHA256, readiness: readiness, entropy: entropy,
+            limits: limits)
     }
 }

@@ -4,16 +4,20 @@ import Listener
 import Postgres
 import Registry
 import Store
+import TriggerStore
+import Triggers
 import WakeUp
 import WakeUpStore
 
 package struct GatewayServices: Sendable {
     package let stores: Stores
     package let wakeUpStores: WakeUpStores
+    package let triggerStores: TriggerStores
     package let registrations: RegistrationCommitter
     package let intake: MessageIntake
     package let credentials: CredentialService
     package let nodeWriter: NodeWriter
+    package let updateWriter: UpdateWriter
     package let readAccess: ReadAccess
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
@@ -24,14 +28,16 @@ package struct GatewayServices: Sendable {
 
     /// - Parameter adminKeySHA256: the hash of the key's UTF-8 bytes.
     package init(
-        stores: Stores, wakeUpStores: WakeUpStores, registrations: RegistrationCommitter, intake: MessageIntake,
-        credentials: CredentialService, nodeWriter: NodeWriter, readAccess: ReadAccess, adminKeySHA256: [UInt8],
+        stores: Stores, wakeUpStores: WakeUpStores, triggerStores: TriggerStores,
+        registrations: RegistrationCommitter, intake: MessageIntake, credentials: CredentialService,
+        nodeWriter: NodeWriter, updateWriter: UpdateWriter, readAccess: ReadAccess, adminKeySHA256: [UInt8],
         readiness: @escaping @Sendable () async -> Readiness,
         entropy: @escaping @Sendable (Int) -> [UInt8], limits: GatewayLimits
     ) {
-        (self.stores, self.wakeUpStores) = (stores, wakeUpStores)
+        (self.stores, self.wakeUpStores, self.triggerStores) = (stores, wakeUpStores, triggerStores)
         (self.registrations, self.intake) = (registrations, intake)
-        (self.credentials, self.nodeWriter, self.readAccess) = (credentials, nodeWriter, readAccess)
+        (self.credentials, self.nodeWriter, self.updateWriter) = (credentials, nodeWriter, updateWriter)
+        self.readAccess = readAccess
         (self.adminKeySHA256, self.readiness, self.entropy, self.limits) = (adminKeySHA256, readiness, entropy, limits)
     }
 }
