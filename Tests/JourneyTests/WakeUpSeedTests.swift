@@ -1,6 +1,4 @@
-import Encodings
 import JSON
-import Signing
 import TestSupport
 import Testing
 
@@ -42,24 +40,12 @@ extension Journeys {
             }
         }
 
-        /// A token of a user, signed with HS256.
-        private static func userToken(_ claims: String, _ secret: [UInt8]) throws -> String {
-            let parts = [#"{"alg":"HS256"}"#, claims].map { Base64.urlEncode(Array($0.utf8)) }
-            let signed = parts[0] + [UInt8(ascii: ".")] + parts[1]
-            let signature = Base64.urlEncode(try HS256Key(secret: secret).sign(signed))
-            return String(decoding: signed + [UInt8(ascii: ".")] + signature, as: UTF8.self)
-        }
-
         @Test("end with a notice when the device gets another user, who sees no value of the first")
         func nextUser() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
                 try await world.enableWakeUp(gateway)
-                let secret = Array("a secret of more than thirty-two bytes".utf8)
-                let key = String(decoding: Base64.urlEncode(secret), as: UTF8.self)
-                try await gateway.api.expect(
-                    201, "POST", "/v1/apps/garden/user-keys",
-                    #"{"kid": "main", "algorithm": "HS256", "key": "\#(key)"}"#)
+                try await gateway.api.expect(201, "POST", "/v1/apps/garden/user-keys", UserTokens.submission)
                 try await gateway.api.expect(
                     204, "PUT", "/v1/apps/garden/rules",
                     #"{"rules": {"users": {"$uid": {".read": "auth.sub == $uid"}}}}"#)
@@ -67,7 +53,7 @@ extension Journeys {
                     201, "PUT", "/v1/apps/garden/devices/phone",
                     #"{"provider": "fcm", "token": "\#(Self.token)", "user": "ann"}"#)
                 func subscribe(_ user: String) async throws {
-                    let token = try Self.userToken(#"{"sub": "\#(user)"}"#, secret)
+                    let token = try UserTokens.token(of: user)
                     let path = "/base/garden/.wakeup/users/\(user)?id=\(Self.token)&mode=value&token=\(token)"
                     try await gateway.api.expect(204, "PUT", path, isAnonymous: true)
                 }
