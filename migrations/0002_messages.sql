@@ -49,9 +49,9 @@ CREATE TABLE messages (
     -- Its members have values of their own (own_values). False again once these are removed.
     has_own_values   boolean     NOT NULL DEFAULT false,
     is_dry_run       boolean     NOT NULL DEFAULT false,
-    -- The cause: 0 a sender, 1 a change of a watched node, 3 the end of subscriptions. Lists and backlogs count senders'
-    -- messages alone.
-    origin           smallint    NOT NULL DEFAULT 0 CHECK (origin IN (0, 1, 3)), -- as above
+    -- The cause: 0 a sender, 1 a change of a watched node, 2 an update of an item, 3 the end of subscriptions. Lists and
+    -- backlogs count senders' messages alone.
+    origin           smallint    NOT NULL DEFAULT 0 CHECK (origin BETWEEN 0 AND 3), -- as above
     -- The audience as the API shows it, without names. It stays when the content is deleted.
     audience_summary text        NOT NULL,
     -- The name that its sender gave it, and the name of the API key that sent it. The gateway's own have neither.

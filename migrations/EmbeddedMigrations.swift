@@ -9,5 +9,6 @@ package enum EmbeddedMigrations {
         ("0005_credentials_and_keys", PackageResources._005_credentials_and_keys_sql),
         ("0006_clocks_and_caps", PackageResources._006_clocks_and_caps_sql),
         ("0007_wake_up", PackageResources._007_wake_up_sql),
+        ("0008_items", PackageResources._008_items_sql),
     ]
 }
