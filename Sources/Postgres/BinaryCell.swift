@@ -30,6 +30,18 @@ import Basis
 
     /// Reads an array of one dimension without nulls.
     func elements<Element>(_ type: ElementType, _ read: (BinaryCell) -> Element?) -> [Element]? {
+        elements(type, null: nil, read)
+    }
+
+    /// Reads an array of one dimension. A null element is nil.
+    func optionalElements<Element>(_ type: ElementType, _ read: (BinaryCell) -> Element?) -> [Element?]? {
+        elements(type, null: .some(nil)) { cell in read(cell).map { .some($0) } }
+    }
+
+    /// - Parameter null: stands for null elements; nil: there may be none.
+    private func elements<Element>(
+        _ type: ElementType, null: Element?, _ read: (BinaryCell) -> Element?
+    ) -> [Element]? {
         guard count >= 12 else { return nil }
         let dimensions: Int32 = unsafe load(at: 0)
         let objectID: UInt32 = unsafe load(at: 8)
@@ -39,10 +51,12 @@ import Basis
         let announced: Int32 = unsafe load(at: 12)
         // Each element takes at least four bytes, so a false count can't make us allocate.
         guard announced >= 0, Int(announced) <= (count - 20) / 4 else { return nil }
-        return walk(Int(announced), read)
+        return walk(Int(announced), null: null, read)
     }
 
-    private func walk<Element>(_ announced: Int, _ read: (BinaryCell) -> Element?) -> [Element]? {
+    private func walk<Element>(
+        _ announced: Int, null: Element?, _ read: (BinaryCell) -> Element?
+    ) -> [Element]? {
         var elements: [Element] = []
         elements.reserveCapacity(announced)
         var offset = 20
@@ -50,6 +64,10 @@ import Basis
             guard count - offset >= 4 else { return nil }
             let length: Int32 = unsafe load(at: offset)
             offset += 4
+            if length == -1, let null {
+                elements.append(null)
+                continue
+            }
             guard length >= 0, Int(length) <= count - offset else { return nil }
             let slice = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + Int(length)])
             guard let element = unsafe read(BinaryCell(slice)) else { return nil }

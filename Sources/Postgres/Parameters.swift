@@ -77,6 +77,9 @@ extension Parameters {
     package mutating func int64Array(_ name: String, _ values: [Int64]) {
         elements(name, .int64, values) { $0.int64($1) }
     }
+    package mutating func doubleArray(_ name: String, _ values: [Double]) {
+        elements(name, .double, values) { $0.double($1) }
+    }
     package mutating func instantArray(_ name: String, _ values: [WallInstant]) {
         elements(name, .instant, values) { $0.instant($1) }
     }

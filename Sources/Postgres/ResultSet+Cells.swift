@@ -17,6 +17,14 @@ extension ResultSet {
         return elements
     }
 
+    func optionalTexts(_ row: Int, _ column: Int) throws(PostgresError) -> [String?] {
+        let cell = try cell(row, column) { ElementType.text.readsArray($0) }
+        guard let texts = withExtendedLifetime(self, { cell.optionalElements(.text) { $0.text } }) else {
+            throw shape(column)
+        }
+        return texts
+    }
+
     /// Appends the bytes of a text, bytea or jsonb (without its version byte). Returns their number.
     func append(_ row: Int, _ column: Int, to buffer: inout [UInt8]) throws(PostgresError) -> Int {
         let before = buffer.count

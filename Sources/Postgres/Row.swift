@@ -32,6 +32,12 @@ package struct Row: Sendable {
     package mutating func instantArray() throws(PostgresError) -> [WallInstant] { try array(.instant) { $0.instant } }
     package mutating func bytesArray() throws(PostgresError) -> [[UInt8]] { try array(.bytes) { $0.raw } }
 
+    /// Texts in an array that may hold nulls, which are nil.
+    package mutating func optionalTextArray() throws(PostgresError) -> [String?] {
+        defer { column += 1 }
+        return try rows.optionalTexts(index, column)
+    }
+
     /// The case that a stored number stands for. An unknown number throws `unexpectedShape`.
     package mutating func stored<Case: RawRepresentable>() throws(PostgresError) -> Case where Case.RawValue == Int16 {
         try next(.int16) { cell in cell.int16.flatMap { Case(rawValue: $0) } }

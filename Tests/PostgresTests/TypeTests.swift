@@ -119,6 +119,20 @@ struct TypeTests {
         }
     }
 
+    @Test("keep NULL in arrays of texts, which other readers refuse")
+    func arraysWithNulls() async throws {
+        try await withPool { pool in
+            for texts in [[], ["vier"], [nil], ["", nil, "vier", nil]] as [[String?]] {
+                let rows = try await pool.run(query("SELECT :texts::text[]") { $0.textArray("texts", texts) })
+                #expect(try rows.one { row throws(PostgresError) in try row.optionalTextArray() } == texts)
+            }
+            let rows = try await pool.run(query("SELECT ARRAY['vier', NULL]"))
+            #expect(throws: PostgresError.self) {
+                try rows.one { row throws(PostgresError) in try row.textArray() }
+            }
+        }
+    }
+
     @Test("keep arrays that are unnested, with NULL elements")
     func unnest() async throws {
         try await withPool { pool in
