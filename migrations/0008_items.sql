@@ -77,12 +77,12 @@ CREATE INDEX item_subscriptions_expiring ON item_subscriptions (expires_at, id) 
 -- The items of fired triggers stay, for these may be armed again. No other row leads from an item to them.
 CREATE INDEX item_subscriptions_triggered ON item_subscriptions USING gin (items) WHERE status = 2; -- 2 triggered
 
--- The subscriptions without a trigger, at each of their items. told_seq is the number of the item's update up to which the
+-- The subscriptions without a trigger, at each of their items. sent_seq is the number of the item's update up to which the
 -- subscription was notified.
 CREATE TABLE item_followers (
     item_id         bigint NOT NULL,
     subscription_id bigint NOT NULL,
-    told_seq        bigint NOT NULL,
+    sent_seq        bigint NOT NULL,
     PRIMARY KEY (item_id, subscription_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
 CREATE INDEX item_followers_of_subscription ON item_followers (subscription_id);

@@ -9,7 +9,7 @@ import WakeUpRules
 /// The subscriptions of devices to watched paths.
 package struct SubscriptionStore: Sendable {
     let pool: PostgresPool
-    private let counts = SubscriptionCounts()
+    private let counts = RowCounts()
 
     package init(pool: PostgresPool) { self.pool = pool }
 

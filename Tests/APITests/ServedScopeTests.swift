@@ -122,7 +122,7 @@ struct ServedScopeTests {
         try await withGateway { world in
             let app = try await world.makeApp()
             let key = try await world.key(app, .messages)
-            for audience in ["subscribers", "revoked"] {
+            for audience in ["subscribers", "revoked", "item_subscribers"] {
                 let path = try await world.schedule(app, #"{"all": true}"#)
                 let id = try #require(path.split(separator: "/").last)
                 try await world.pool.script(

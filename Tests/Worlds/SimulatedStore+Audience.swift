@@ -70,7 +70,7 @@ extension SimulatedStore {
             }
         // StoreTests compare filters with the database; worlds send to none.
         case .filter: preconditionFailure("no simulated message has a filter")
-        case .subscribers, .revoked: preconditionFailure("a fan-out cuts messages to subscribers")
+        case .subscribers, .revoked, .itemSubscribers: preconditionFailure("a fan-out cuts messages to subscribers")
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
                 audience.includes($0) && expression.includes($0)
@@ -94,7 +94,7 @@ extension SimulatedStore {
         case .subscribers(let watch): subscribes(row.id, to: watch, message: parcel.message) ? nil : .condition
         case .revoked(let watch): subscribes(row.id, to: watch) ? .condition : nil
         case .all, .installations, .tokens, .stale, nil: nil
-        case .filter: preconditionFailure("no simulated message has a filter")
+        case .filter, .itemSubscribers: preconditionFailure("no simulated message has such an audience")
         }
     }
 
@@ -252,7 +252,7 @@ extension Audience {
     package var sorted: Audience {
         var audience = self
         switch selection {
-        case .all, .filter, .stale, .subscribers, .revoked: break
+        case .all, .filter, .stale, .subscribers, .revoked, .itemSubscribers: break
         case .installations(let names): audience.selection = .installations(names.eachOnce)
         case .users(let names): audience.selection = .users(names.eachOnce)
         case .tokens(let targets):

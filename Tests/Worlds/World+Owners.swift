@@ -79,7 +79,7 @@ extension Audience {
         case .tags(let wanted):
             wanted.all.allSatisfy(tags.contains) && !wanted.none.contains(where: tags.contains)
                 && (wanted.any.isEmpty || wanted.any.contains(where: tags.contains))
-        case .all, .installations, .tokens, .filter, .stale, .subscribers, .revoked: nil
+        case .all, .installations, .tokens, .filter, .stale, .subscribers, .revoked, .itemSubscribers: nil
         }
     }
 }

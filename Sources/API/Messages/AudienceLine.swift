@@ -24,6 +24,7 @@ package enum AudienceLine {
             case .tokens(let targets): count(Int64(targets.count), "token")
             case .subscribers: subscribers
             case .revoked: revoked
+            case .itemSubscribers: itemSubscribers
             }
         return line(receivers, audience.providers?.map(title), audience.kind?.name)
     }
@@ -49,11 +50,13 @@ package enum AudienceLine {
         if let filter = asked["filter"] { return filter.string.map(holding) ?? "devices for which a filter holds" }
         if asked["stale"] != nil { return "registrations not seen for a long time" }
         if asked["subscribers"] != nil { return subscribers }
-        return asked["revoked"] == nil ? nil : revoked
+        if asked["revoked"] != nil { return revoked }
+        return asked["item_subscribers"] == nil ? nil : itemSubscribers
     }
 
     private static let subscribers = "the subscribers of a node"
     private static let revoked = "devices whose subscription ended"
+    private static let itemSubscribers = "subscribers of items"
 
     private static func line(_ receivers: String, _ providers: [String]?, _ kind: String?) -> String {
         let parts = [

@@ -54,7 +54,7 @@ package struct RequestAnswer: Sendable {
         case .filter(let text): writer.member("filter", text)
         case .stale: writer.member("stale", true)
         case .tokens(let targets): writer.objects("tokens", targets) { write($1, to: &$0) }
-        case .subscribers, .revoked: break
+        case .subscribers, .revoked, .itemSubscribers: break
         }
         if let providers = audience.providers { writer.strings("providers", providers.map(\.name)) }
         if let kind = audience.kind { writer.member("kind", kind.name) }
@@ -116,7 +116,7 @@ extension StoredRequest {
     /// Whether a sender asked for the message: the gateway's own have audiences that no request can name.
     var isOfSender: Bool {
         switch audience.selection {
-        case .subscribers, .revoked: false
+        case .subscribers, .revoked, .itemSubscribers: false
         case .all, .installations, .users, .tags, .filter, .stale, .tokens: true
         }
     }

@@ -66,7 +66,7 @@ extension IdempotencyClaim {
     }
 
     /// The reply to this request, as the stored key decides it.
-    func reply(in stored: ResultSet) throws(PostgresError) -> IdempotentReply {
+    package func reply(in stored: ResultSet) throws(PostgresError) -> IdempotentReply {
         try stored.one { row throws(PostgresError) in
             let (body, answer) = (try row.bytes(), try row.bytes())
             return body == bodySHA256 ? .replayed(answer: answer) : .mismatch
@@ -84,10 +84,19 @@ extension IdempotencyClaim {
         }
     }
 
-    private func opening(_ app: AppID?) -> [Query] {
+    /// The first queries of a transaction that carries out the request. The key is free if the first one affects a row;
+    /// else the second one has the answer to an earlier request. Waits for a simultaneous repeat.
+    package func opening(_ app: AppID?) -> [Query] {
         var parameters = name(in: app)
         parameters.bytes("body_sha256", bodySHA256)
         return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
+    }
+
+    /// The last query of such a transaction: stores the answer.
+    package func closing(_ app: AppID?, answer: [UInt8]) -> Query {
+        var parameters = name(in: app)
+        parameters.bytes("answer", answer)
+        return Query(IdempotencySQL.answer, parameters)
     }
 
     /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous repeat waits.
@@ -100,9 +109,7 @@ extension IdempotencyClaim {
             let answers = try await transaction.run(opening)
             guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
             let answer = try await effect(transaction)
-            var closing = name(in: app)
-            closing.bytes("answer", answer)
-            _ = try await transaction.runAndCommit([Query(IdempotencySQL.answer, closing)])
+            _ = try await transaction.runAndCommit([closing(app, answer: answer)])
             return .done(answer: answer)
         }
     }

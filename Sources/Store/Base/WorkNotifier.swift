@@ -17,12 +17,14 @@ package enum WorkNotification: String, Sendable, CaseIterable {
     case stops
     /// Watched nodes have changed.
     case wakeUps = "wakeups"
+    /// Items are due, or their subscriptions hold pushes.
+    case items
     /// A credential was activated, retired or removed, or a lane was blocked or opened.
     case credentials = "changed"
 
     package var channel: String {
         switch self {
-        case .plan, .schedule, .parcels, .stops, .wakeUps: WorkChannel.work
+        case .plan, .schedule, .parcels, .stops, .wakeUps, .items: WorkChannel.work
         case .credentials: WorkChannel.credentials
         }
     }
@@ -30,7 +32,7 @@ package enum WorkNotification: String, Sendable, CaseIterable {
     /// Whether the sending process has acted on it already. Such a process ignores its own notification.
     package var isKnownToSender: Bool {
         switch self {
-        case .plan, .parcels, .wakeUps: true
+        case .plan, .parcels, .wakeUps, .items: true
         case .schedule, .stops, .credentials: false
         }
     }

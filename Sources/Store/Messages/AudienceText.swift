@@ -36,6 +36,7 @@ enum AudienceText {
                 }
             case .subscribers(let watch): writer.member("subscribers", watch.value)
             case .revoked(let watch): writer.member("revoked", watch.value)
+            case .itemSubscribers(let template): writer.member("item_subscribers", template.value)
             }
             if let providers = audience.providers { writer.array("providers", providers) { $0.integer($1.rawValue) } }
         }
@@ -59,6 +60,7 @@ enum AudienceText {
             case .tokens(let targets): writer.member("tokens", targets.count)
             case .subscribers: writer.member("subscribers", true)
             case .revoked: writer.member("revoked", true)
+            case .itemSubscribers: writer.member("item_subscribers", true)
             }
             if let providers = audience.providers { writer.strings("providers", providers.map(\.name)) }
             if let kind = audience.kind { writer.member("kind", kind.name) }
@@ -97,6 +99,9 @@ enum AudienceText {
         if let targets = stored["tokens"] { return all(targets, target).map { .tokens($0) } }
         if let watch = stored["subscribers"] { return watch.integer.map { .subscribers(WatchID($0)) } }
         if let watch = stored["revoked"] { return watch.integer.map { .revoked(WatchID($0)) } }
+        if let template = stored["item_subscribers"] {
+            return template.integer.map { .itemSubscribers(PushTemplateID($0)) }
+        }
         if let filter = stored["filter"] { return filter.string.map { .filter($0) } }
         if let times = stored["stale"] { return all(times, cutoffs).map { .stale($0) } }
         guard let tags = stored["tags"]?.object, let any = Self.all(tags["any"], \.string),
@@ -144,7 +149,7 @@ enum AudienceText {
         case .installations(let names): .installations(eachOnce(names))
         case .users(let names): .users(eachOnce(names))
         case .tokens(let targets): .tokens(eachOnce(targets))
-        case .all, .tags, .filter, .stale, .subscribers, .revoked: selection
+        case .all, .tags, .filter, .stale, .subscribers, .revoked, .itemSubscribers: selection
         }
     }
 

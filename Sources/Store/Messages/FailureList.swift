@@ -196,7 +196,7 @@ private struct FailureNames {
             case .installations(let names)? where names.indices.contains(place): name.installation = names[place]
             case .users(let names)? where names.indices.contains(place): name.user = names[place]
             case .all?, .installations?, .users?, .tags?, .filter?, .stale?, .tokens?, .subscribers?, .revoked?,
-                nil:
+                .itemSubscribers?, nil:
                 break
             }
         }

@@ -3,11 +3,11 @@ import Postgres
 
 /// Statements that check whether the members of a leased parcel still meet the conditions of their message's audience.
 enum AudienceCheckSQL {
-    /// Whether the audience of `message` is users, tags, a filter or subscribers, by the summary that `AudienceText`
+    /// Whether the audience of `message` is users, tags, a filter or subscribers of any kind, by the summary that `AudienceText`
     /// wrote.
     static func hasConditions(_ message: String) -> String {
-        let starts = ["users", "tags", "filter", "subscribers", "revoked"].map { "'{\"\($0)\"'" }.joined(
-            separator: ", ")
+        let conditions = ["users", "tags", "filter", "subscribers", "revoked", "item_subscribers"]
+        let starts = conditions.map { "'{\"\($0)\"'" }.joined(separator: ", ")
         return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"
     }
 
@@ -60,6 +60,16 @@ enum AudienceCheckSQL {
         """
         SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND EXISTS (
             SELECT FROM subscriptions s WHERE s.watch_id = :watch AND s.registration_id = r.id)
+        """
+    }
+
+    /// The members without a subscription to items whose pushes have the template. One that is younger than the message
+    /// knows nothing of it: the device may have another owner now.
+    static let itemSubscribers = MemberStatement("audience_check_item_subscribers", key: "r.id") {
+        """
+        SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND NOT EXISTS (
+            SELECT FROM item_subscriptions s
+            WHERE s.template_id = :template AND s.registration_id = r.id AND s.created_at <= :sent_from)
         """
     }
 

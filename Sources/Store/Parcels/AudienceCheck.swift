@@ -20,7 +20,7 @@ struct AudienceCheck: Sendable {
     /// The conditions of one message.
     private struct Conditions {
         let audience: Audience
-        /// The time that is `now` in a filter.
+        /// The time that is `now` in a filter, and that no subscription to items may be younger than.
         let sentFrom: WallInstant
 
         init(_ row: inout Row) throws(PostgresError) {
@@ -110,6 +110,8 @@ struct AudienceCheck: Sendable {
             case .subscribers(let watch):
                 checks.append((place, .subscribers(watch), Self.query(keys, watch, parcels[place].row.message)))
             case .revoked(let watch): checks.append((place, .misfits, Self.query(keys, watch)))
+            case .itemSubscribers(let template):
+                checks.append((place, .misfits, Self.query(keys, template, conditions.sentFrom)))
             case .all, .installations, .tokens, .stale: continue
             }
         }
@@ -136,6 +138,13 @@ struct AudienceCheck: Sendable {
         var parameters = Parameters()
         parameters.int64("watch", watch.value)
         return AudienceCheckSQL.revoked.query(keys, parameters)
+    }
+
+    private static func query(_ keys: MemberKeys, _ template: PushTemplateID, _ sentFrom: WallInstant) -> Query {
+        var parameters = Parameters()
+        parameters.int64("template", template.value)
+        parameters.instant("sent_from", sentFrom)
+        return AudienceCheckSQL.itemSubscribers.query(keys, parameters)
     }
 
     private static func query(_ keys: MemberKeys, _ expression: TagExpression) -> Query {

@@ -48,8 +48,8 @@ struct AudienceQuery: Sendable {
                 $0.instantArray("silent_since", times.map(\.instant))
             }
         case .tokens: return FoundMembers(tokens: try await transaction.run(writingTargets).map(Member.init))
-        // The fan-out of the watch has cut it.
-        case .subscribers, .revoked: return FoundMembers([], through: plan.horizon, isLast: true)
+        // A fan-out, or a round of the item, has cut it.
+        case .subscribers, .revoked, .itemSubscribers: return FoundMembers([], through: plan.horizon, isLast: true)
         }
     }
 

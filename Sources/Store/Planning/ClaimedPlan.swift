@@ -73,7 +73,7 @@ struct ClaimedPlan: Sendable {
         switch audience.selection {
         case .filter: true
         case .tags(let expression): expression.any.count > 1
-        case .all, .installations, .users, .stale, .tokens, .subscribers, .revoked: false
+        case .all, .installations, .users, .stale, .tokens, .subscribers, .revoked, .itemSubscribers: false
         }
     }
 

@@ -29,7 +29,7 @@ struct NamedReadings: Sendable {
             case .users(let names):
                 found.append(try message.found(users: names, in: Array(answers.prefix(users.count))))
                 answers = answers.dropFirst(users.count)
-            case .tokens, .all, .tags, .filter, .stale, .subscribers, .revoked: found.append(nil)
+            case .tokens, .all, .tags, .filter, .stale, .subscribers, .revoked, .itemSubscribers: found.append(nil)
             }
         }
         return found

@@ -22,7 +22,9 @@ package enum AppSQL {
         """
         UPDATE apps SET name = coalesce(:name, name), settings = settings || jsonb_build_object(
             'stale_after_days', coalesce(settings -> 'stale_after_days', '{}') || :stale_after_days,
-            'wakeup', coalesce(settings -> 'wakeup', '{}') || :wake_up) || :settings
+            'wakeup', coalesce(settings -> 'wakeup', '{}') || :wake_up,
+            'triggers', coalesce(settings -> 'triggers', '{}') || :triggers || jsonb_build_object(
+                'hooks', coalesce(settings -> 'triggers' -> 'hooks', '{}') || :trigger_hooks)) || :settings
         WHERE id = :app AND deleted_at IS NULL RETURNING \(columns)
         """)
 
@@ -50,12 +52,16 @@ package enum AppSQL {
             AND NOT EXISTS (SELECT FROM apps WHERE id = :app AND closing_until IS NOT NULL)
         """)
 
-    /// Stops the senders' messages of a deleted app, which its credentials could still send.
+    /// Stops the messages of a deleted app, which its credentials could still send, but for wake-ups and notices.
     static let stopMessages = Statement(
         "app_stop_messages",
         """
-        UPDATE messages SET state = \(MessageState.cancelled.sql)
-        WHERE app_id = :app AND state < \(MessageState.finished.sql) AND origin = \(MessageOrigin.sender.sql)
+        UPDATE messages SET state = \(MessageState.cancelled.sql) WHERE id = ANY (ARRAY(
+            SELECT id FROM messages
+            WHERE app_id = :app AND state < \(MessageState.finished.sql) AND origin = \(MessageOrigin.sender.sql)
+            UNION ALL
+            SELECT id FROM messages
+            WHERE app_id = :app AND state < \(MessageState.finished.sql) AND origin = \(MessageOrigin.update.sql)))
         """)
 
     /// Adds a route of an app, unless there is one. Its parameters are `app`, `provider`, `environment` and `topic`.

@@ -70,6 +70,8 @@ extension RegistryStore {
             $0.text("name", change.name)
             $0.json("stale_after_days", change.staleMembers)
             $0.json("wake_up", change.wakeUpMembers)
+            $0.json("triggers", change.triggerMembers)
+            $0.json("trigger_hooks", change.hookMembers)
             $0.json("settings", change.otherMembers)
         }
         let waking = change.movesQuietHours ? LimitSQL.waking(app, at: now, atOnce: wokenMax) : []
@@ -146,6 +148,10 @@ extension AppSettings {
             guard let wakeUp = stored.object.flatMap(WakeUpSettings.init(stored:)) else { return nil }
             self.wakeUp = wakeUp
         }
+        if let stored = members["triggers"] {
+            guard let triggers = stored.object.flatMap(TriggerSettings.init(stored:)) else { return nil }
+            self.triggers = triggers
+        }
         guard let days = members["stale_after_days"] else { return }
         guard let days = days.object else { return nil }
         for provider in Provider.allCases {
@@ -165,12 +171,14 @@ package struct AppChange: Equatable, Sendable {
     package var timeZone: String?
     package var limits = AppLimitChange()
     package var wakeUp = WakeUpChange()
+    package var triggers = TriggerChange()
 
     package init() {}
 
     package static func == (left: AppChange, right: AppChange) -> Bool {
         left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
             && left.timeZone == right.timeZone && left.limits == right.limits && left.wakeUp == right.wakeUp
+            && left.triggers == right.triggers
     }
 
     /// Whether quiet hours may end at another instant: a new time zone moves them for users on the app's clock.
@@ -186,6 +194,10 @@ package struct AppChange: Equatable, Sendable {
 
     /// The members of wake-up settings that are replaced; the others stay.
     var wakeUpMembers: [UInt8] { JSONWriter.body { wakeUp.write(to: &$0) } }
+
+    /// The members of the settings for subscriptions to items that are replaced, and those of their hooks.
+    var triggerMembers: [UInt8] { JSONWriter.body { triggers.write(to: &$0) } }
+    var hookMembers: [UInt8] { JSONWriter.body { triggers.writeHooks(to: &$0) } }
 
     var staleMembers: [UInt8] {
         JSONWriter.body { writer in

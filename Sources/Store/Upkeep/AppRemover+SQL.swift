@@ -102,12 +102,16 @@ enum AppRemovalSQL {
             """)
     }
 
-    /// The steps before the app itself. Subscriptions go with their registrations.
+    /// The steps before the app itself. Subscriptions to data go with their registrations. Subscriptions to items go
+    /// before these: a device may have a thousand.
     static let steps = [
-        plans, parcels, wakeUpParcels, ownValues, messages, wakeUps,
-        removal(of: "registrations", along: "installation, kind"), removal(of: "revocations", along: "id"),
-        removal(of: "ended_subscriptions", along: "id"), removal(of: "due_watches", by: "watch_id", along: "due_at"),
-        changes, removal(of: "watches", along: "path"), nodes, removal(of: "feedback", along: "installation"),
+        plans, parcels, wakeUpParcels, ownValues, messages, wakeUps, removal(of: "item_subscriptions", along: "id"),
+        removal(of: "registrations", along: "installation, kind"),
+        removal(of: "item_due", by: "item_id", along: "due_at"), removal(of: "items", along: "name"),
+        removal(of: "push_templates", along: "sha256"), removal(of: "update_producers", by: "ctid", along: "producer"),
+        removal(of: "revocations", along: "id"), removal(of: "ended_subscriptions", along: "id"),
+        removal(of: "due_watches", by: "watch_id", along: "due_at"), changes, removal(of: "watches", along: "path"),
+        nodes, removal(of: "feedback", along: "installation"),
         removal(of: "idempotency_keys", by: "ctid", along: "operation, key"), credentials, routes,
     ]
 

@@ -2,17 +2,17 @@ import Basis
 import Reactor
 import Synchronization
 
-/// The number of each app's subscriptions, as far as this process knows it. Anybody may subscribe, so the number is
-/// bounded; it need not be exact.
+/// The number of each app's rows in a table whose size is bounded, as far as this process knows it. It need not be
+/// exact.
 ///
-/// It is counted once a minute, and each new subscription is added. Those that end, and those of other processes, are
-/// seen by the next count. A full app is counted each second if it has few subscriptions, so that room is seen soon.
-final class SubscriptionCounts: Sendable {
+/// It is counted once a minute, and new rows are added. Those that end, and those of other processes, are seen by the
+/// next count. A full app is counted each second if it has few rows, so that room is seen soon.
+package final class RowCounts: Sendable {
     private static let recountAfter: Duration = .seconds(60)
     private static let recountFullAfter: Duration = .seconds(1)
     /// So many are counted within milliseconds.
-    private static let fewSubscriptions: Int64 = 100_000
-    /// A process orders so often that unproven subscriptions end.
+    private static let fewRows: Int64 = 100_000
+    /// A process makes room so often.
     private static let makeRoomAfter: Duration = .seconds(1)
 
     private struct Entry {
@@ -23,12 +23,14 @@ final class SubscriptionCounts: Sendable {
 
     private let entries = Mutex<[Int64: Entry]>([:])
 
+    package init() {}
+
     /// Returns whether the caller has to count. Other requests use the last number meanwhile.
-    func mustCount(_ app: Int64, max: Int64) -> Bool {
+    package func mustCount(_ app: Int64, max: Int64) -> Bool {
         let now = Clocks.monotonicNow()
         return entries.withLock { entries in
             if let entry = entries[app] {
-                let isFull = entry.count >= max && max <= Self.fewSubscriptions
+                let isFull = entry.count >= max && max <= Self.fewRows
                 if now < entry.countedAt + (isFull ? Self.recountFullAfter : Self.recountAfter) { return false }
             }
             entries[app, default: Entry(count: 0, countedAt: now)].countedAt = now
@@ -37,7 +39,7 @@ final class SubscriptionCounts: Sendable {
     }
 
     /// Returns whether the caller has to make room for more.
-    func mustMakeRoom(in app: Int64, max: Int64) -> Bool {
+    package func mustMakeRoom(in app: Int64, max: Int64) -> Bool {
         let now = Clocks.monotonicNow()
         return entries.withLock { entries in
             guard let entry = entries[app], entry.count > max / 2 else { return false }
@@ -47,9 +49,9 @@ final class SubscriptionCounts: Sendable {
         }
     }
 
-    func set(_ count: Int64, of app: Int64) { entries.withLock { $0[app]?.count = count } }
+    package func set(_ count: Int64, of app: Int64) { entries.withLock { $0[app]?.count = count } }
 
-    func add(to app: Int64) { entries.withLock { $0[app]?.count += 1 } }
+    package func add(_ count: Int64 = 1, to app: Int64) { entries.withLock { $0[app]?.count += count } }
 
-    subscript(app: Int64) -> Int64 { entries.withLock { $0[app]?.count ?? 0 } }
+    package subscript(app: Int64) -> Int64 { entries.withLock { $0[app]?.count ?? 0 } }
 }
