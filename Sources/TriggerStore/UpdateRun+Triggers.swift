@@ -1,0 +1,218 @@
+import JSON
+import Postgres
+import TriggerRules
+
+/// What is armed at the items of an update.
+struct ArmedAtItems: Sendable {
+    /// The most groups of thresholds that are read of an item. One with more is asked for all that its fields could have,
+    /// whose number is bounded: anybody may arm thresholds on fields that the item doesn't have.
+    static let groupsMax = 64
+
+    /// By item.
+    fileprivate private(set) var groups: [Int64: [ThresholdGroup]] = [:]  // lookup only
+    fileprivate private(set) var expressions: [Int64: [ArmedExpression]] = [:]  // lookup only
+
+    init() {}
+
+    init(groups: ResultSet, expressions: ResultSet) throws(PostgresError) {
+        self.groups = Dictionary(grouping: try groups.map(ThresholdGroup.init), by: \.item)
+        self.expressions = Dictionary(grouping: try expressions.map(ArmedExpression.init), by: \.item)
+    }
+}
+
+/// A trigger at an item that no threshold orders.
+private struct ArmedExpression: Sendable {
+    let item: Int64
+    /// The SHA-256 of mode, fields and trigger.
+    let hash: [UInt8]
+    let mode: UpdateMode
+    let fields: [String]
+    let trigger: String
+
+    init(_ row: inout Row) throws(PostgresError) {
+        (item, hash) = (try row.int64(), try row.bytes())
+        let mode: Stored<UpdateMode> = try row.stored()
+        (self.mode, fields, trigger) = (mode.value, try row.textArray(), try row.text())
+    }
+}
+
+/// A subscription whose trigger may fire.
+private struct ArmedSubscription: Sendable {
+    let id: Int64
+    let registration: Int64
+    let mode: UpdateMode
+    let items: [String]
+    let fields: [String]
+    let trigger: String
+
+    init(_ row: inout Row) throws(PostgresError) {
+        (id, registration) = (try row.int64(), try row.int64())
+        let mode: Stored<UpdateMode> = try row.stored()
+        (self.mode, items) = (mode.value, try row.textArray())
+        (fields, trigger) = (try row.textArray(), try row.text())
+    }
+
+    /// The terms on which it depends whether and how the trigger fires, as bytes.
+    var terms: [UInt8] {
+        let texts = [mode.rawValue, trigger, String(items.count)] + items + fields
+        return texts.flatMap { Array("\($0.utf8.count):".utf8) + Array($0.utf8) }
+    }
+}
+
+/// A trigger that an update has satisfied.
+private struct FiredSubscription: Sendable {
+    let id: Int64
+    let registration: Int64
+    let item: Int64
+    /// The texts of its fields, as JSON.
+    let texts: [UInt8]
+}
+
+extension ThresholdGroup {
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        let item = try row.int64()
+        let mode: Stored<UpdateMode> = try row.stored()
+        let field = try row.text()
+        let conversion: Stored<NumberConversion> = try row.stored()
+        let comparison: Stored<TriggerComparison> = try row.stored()
+        self.init(
+            item: item, mode: mode.value, field: field, conversion: conversion.value, comparison: comparison.value)
+    }
+
+    /// All groups that the fields of an item could be in.
+    fileprivate static func all(of item: Int64, _ state: ItemState) -> [ThresholdGroup] {
+        var groups: [ThresholdGroup] = []
+        for field in state.fields.map(\.name) {
+            for mode in UpdateMode.allCases {
+                for conversion in NumberConversion.allCases {
+                    groups += TriggerComparison.allCases.map {
+                        ThresholdGroup(item: item, mode: mode, field: field, conversion: conversion, comparison: $0)
+                    }
+                }
+            }
+        }
+        return groups
+    }
+}
+
+extension UpdateRun {
+    /// The subscriptions that are locked and asked at once.
+    private static let askedTogether = 2_000
+    /// The texts of the pushes that one statement holds, in bytes.
+    private static let textBytesTogether = 4 << 20
+
+    /// Fires the triggers that an update satisfies, each once.
+    mutating func fire(_ armed: ArmedAtItems, in transaction: PostgresTransaction) async throws(PostgresError) {
+        let candidates = try await candidates(armed, in: transaction)
+        for start in stride(from: 0, to: candidates.count, by: Self.askedTogether) {
+            let ids = Array(candidates[start..<min(start + Self.askedTogether, candidates.count)])
+            let lock = Query(UpdateSQL.lockArmed) {
+                $0.int64Array("subscriptions", ids)
+                $0.instant("now", now)
+            }
+            let fired = fired(among: try await transaction.run(lock).map(ArmedSubscription.init))
+            for together in Self.portions(of: fired) { try await hold(together, in: transaction) }
+        }
+    }
+
+    /// The subscriptions whose triggers may be satisfied, by rising id.
+    private func candidates(
+        _ armed: ArmedAtItems, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [Int64] {
+        let (ranges, expressions) = (ranges(armed), satisfiedExpressions(armed))
+        if ranges.isEmpty && expressions.isEmpty { return [] }
+        let answers = try await transaction.run([
+            Query(UpdateSQL.ofThresholds) {
+                $0.int64Array("items", ranges.map(\.group.item))
+                $0.int16Array("modes", ranges.map(\.group.mode.storedNumber))
+                $0.textArray("fields", ranges.map(\.group.field))
+                $0.int16Array("conversions", ranges.map(\.group.conversion.storedNumber))
+                $0.int16Array("comparisons", ranges.map(\.group.comparison.storedNumber))
+                $0.doubleArray("lowest", ranges.map(\.bounds.lowerBound))
+                $0.doubleArray("highest", ranges.map(\.bounds.upperBound))
+            },
+            Query(UpdateSQL.ofExpressions) {
+                $0.int64Array("items", expressions.map(\.item))
+                $0.bytesArray("expressions", expressions.map(\.hash))
+            },
+        ])
+        var found = Set(try answers[0].map(Int64.init))
+        found.formUnion(try answers[1].map(Int64.init))
+        return found.sorted()
+    }
+
+    private func ranges(_ armed: ArmedAtItems) -> [ArmedRange] {
+        batch.items.flatMap { item -> [ArmedRange] in
+            guard let id = items.id(of: item.name), var groups = armed.groups[id] else { return [] }
+            if groups.count >= ArmedAtItems.groupsMax { groups = ThresholdGroup.all(of: id, item.state) }
+            return groups.flatMap { group -> [ArmedRange] in
+                let numbers = batch.numbers(item: item.name, field: group.field, group.mode, group.conversion)
+                guard let numbers else { return [] }
+                return group.comparison.bounds(satisfiedBy: numbers).map { ArmedRange(group: group, bounds: $0) }
+            }
+        }
+    }
+
+    private func satisfiedExpressions(_ armed: ArmedAtItems) -> [ArmedExpression] {
+        batch.items.flatMap { item in
+            let expressions = items.id(of: item.name).flatMap { armed.expressions[$0] } ?? []
+            return expressions.filter { expression in
+                guard let trigger = try? TriggerExpression(parsing: expression.trigger, fields: expression.fields)
+                else { return false }
+                return batch.firing(trigger, of: expression.fields, items: [item.name], expression.mode) != nil
+            }
+        }
+    }
+
+    /// Asks the triggers of locked subscriptions. Each different one is asked once.
+    private func fired(among subscriptions: [ArmedSubscription]) -> [FiredSubscription] {
+        var known: [[UInt8]: (item: Int64, texts: [UInt8])?] = [:]  // lookup only
+        return subscriptions.compactMap { subscription in
+            let terms = subscription.terms
+            let found: (item: Int64, texts: [UInt8])? = known[terms] ?? firing(of: subscription)
+            known[terms] = .some(found)
+            return found.map { firing in
+                FiredSubscription(
+                    id: subscription.id, registration: subscription.registration, item: firing.item,
+                    texts: firing.texts)
+            }
+        }
+    }
+
+    private func firing(of subscription: ArmedSubscription) -> (item: Int64, texts: [UInt8])? {
+        guard let trigger = try? TriggerExpression(parsing: subscription.trigger, fields: subscription.fields),
+            let fired = batch.firing(
+                trigger, of: subscription.fields, items: subscription.items, subscription.mode),
+            let item = items.id(of: fired.item)
+        else { return nil }
+        return (item, JSONWriter.texts(fired.texts))
+    }
+
+    private static func portions(of fired: [FiredSubscription]) -> [[FiredSubscription]] {
+        var portions: [[FiredSubscription]] = []
+        var bytes = 0
+        for subscription in fired {
+            if portions.isEmpty || bytes > textBytesTogether {
+                portions.append([])
+                bytes = 0
+            }
+            portions[portions.count - 1].append(subscription)
+            bytes += subscription.texts.count
+        }
+        return portions
+    }
+
+    private mutating func hold(
+        _ fired: [FiredSubscription], in transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        let query = Query(UpdateSQL.fire) {
+            $0.int64("app", app.value)
+            $0.int64Array("subscriptions", fired.map(\.id))
+            $0.int64Array("registrations", fired.map(\.registration))
+            $0.int64Array("items", fired.map(\.item))
+            $0.jsonArray("texts", fired.map { .some($0.texts) })
+            $0.instant("now", now)
+        }
+        heldCount += try await transaction.run(query).one(Int64.init)
+    }
+}
