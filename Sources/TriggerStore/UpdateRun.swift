@@ -17,7 +17,8 @@ struct UpdateRun {
 
     private(set) var items = LockedItems([])
     private(set) var batch = UpdateBatch([], items: [])
-    private var made: [Int64] = []
+    /// The number of items that it made. The first update of an item is within the item's limits, so it is taken.
+    private var made: Int64 = 0
     private var replies: [UpdateReply] = []
     var heldCount: Int64 = 0
 
@@ -68,7 +69,7 @@ struct UpdateRun {
                 Query(PlannerSQL.inKeyOrder),
                 Query(UpdateSQL.makeItems) {
                     $0.items(names, of: app)
-                    $0.int64("room", room - Int64(made.count))
+                    $0.int64("room", room - made)
                     $0.instant("now", now)
                 },
                 Query(UpdateSQL.lockItems) { $0.items(names, of: app) },
@@ -78,10 +79,10 @@ struct UpdateRun {
                 },
                 Query(UpdateSQL.expressions) { $0.items(names, of: app) },
             ])
-            made += try answers[1].map(Int64.init)
+            made += Int64(answers[1].affectedRows)
             items = LockedItems(try answers[2].map(LockedItem.init))
             armed = try ArmedAtItems(groups: answers[3], expressions: answers[4])
-        } while items.count < names.count && Int64(made.count) < room && tries < 2
+        } while items.count < names.count && made < room && tries < 2
         return armed
     }
 
@@ -90,7 +91,6 @@ struct UpdateRun {
     func commit(_ closing: [Query], in transaction: PostgresTransaction) async throws(PostgresError) -> Outcome {
         let changed = batch.items.compactMap { item in items.id(of: item.name).map { (id: $0, state: item.state) } }
         let ids = changed.map(\.id)
-        let unneeded = made.filter { !ids.contains($0) }
         let queries = [
             Query(UpdateSQL.write) {
                 $0.int64Array("items", ids)
@@ -107,11 +107,8 @@ struct UpdateRun {
                 $0.instant("now", now)
             },
         ]
-        let unmake = unneeded.isEmpty ? [] : [Query(UpdateSQL.unmake) { $0.int64Array("items", unneeded) }]
-        let answers = try await transaction.runAndCommit(queries + unmake + closing)
-        return Outcome(
-            replies: replies, made: Int64(made.count - unneeded.count),
-            raised: heldCount > 0 || answers[1].affectedRows > 0)
+        let answers = try await transaction.runAndCommit(queries + closing)
+        return Outcome(replies: replies, made: made, raised: heldCount > 0 || answers[1].affectedRows > 0)
     }
 }
 

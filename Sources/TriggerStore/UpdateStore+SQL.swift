@@ -15,7 +15,7 @@ enum UpdateSQL {
             SELECT FROM items WHERE app_id BETWEEN :app AND :app ORDER BY app_id, name LIMIT :limit) AS counted
         """)
 
-    /// Makes items that there are not yet. Takes the names by rising bytes, each once. Returns the ids of new items.
+    /// Makes items that there are not yet. Takes the names by rising bytes, each once.
     static let makeItems = Statement(
         "update_make_items",
         """
@@ -24,7 +24,7 @@ enum UpdateSQL {
             SELECT asked.name FROM unnest(:names) AS asked (name)
             WHERE NOT EXISTS (SELECT FROM items WHERE app_id = :app AND name = asked.name) LIMIT :room
         ) AS missing
-        ON CONFLICT DO NOTHING RETURNING id
+        ON CONFLICT DO NOTHING
         """)
 
     /// Locks items in the order of the names, and returns them. With a list of names, the index would be read from the
@@ -188,9 +188,6 @@ enum UpdateSQL {
         WHERE EXISTS (SELECT FROM item_followers WHERE item_id = item.id)
         ON CONFLICT DO NOTHING
         """)
-
-    /// Removes items that were made for updates which were all refused.
-    static let unmake = Statement("update_unmake", "DELETE FROM items WHERE id = ANY (:items)")
 
     static let addProducer = Statement(
         "update_add_producer",
