@@ -140,8 +140,8 @@ enum UpdateSQL {
         ORDER BY s.id FOR NO KEY UPDATE OF s
         """)
 
-    /// Fires the triggers of locked subscriptions: each has a held push then, is triggered, and isn't armed any more.
-    /// Returns how many. One that holds a push meanwhile stays armed.
+    /// Fires the triggers of subscriptions, which are locked and active: each has a held push then, is triggered, and isn't
+    /// armed any more. Returns how many. One that holds a push meanwhile stays armed.
     static let fire = Statement(
         "update_fire",
         """
@@ -157,7 +157,7 @@ enum UpdateSQL {
             ON CONFLICT DO NOTHING RETURNING subscription_id
         ), triggered AS (
             UPDATE item_subscriptions SET status = \(SubscriptionStatus.triggered.sql)
-            WHERE id = ANY (ARRAY(SELECT subscription_id FROM held)) AND status = \(SubscriptionStatus.active.sql)
+            WHERE id = ANY (ARRAY(SELECT subscription_id FROM held))
         ), disarmed AS (
             DELETE FROM armed WHERE subscription_id = ANY (ARRAY(SELECT subscription_id FROM held))
         ), disarmed_other AS (

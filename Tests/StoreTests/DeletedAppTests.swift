@@ -48,6 +48,21 @@ struct DeletedAppTests {
             FROM messages;
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, '\\x01' FROM messages;
         INSERT INTO own_values SELECT id, 1, 9, app_id, '\\x8101', '\\x0000' FROM messages;
+        INSERT INTO items (app_id, name) SELECT id, 'anduct' FROM apps;
+        INSERT INTO push_templates (app_id, sha256, given, content) SELECT id, sha256(''), '', '' FROM apps;
+        INSERT INTO update_producers SELECT id, 'feed', 7 FROM apps;
+        INSERT INTO item_subscriptions (key, app_id, registration_id, items, fields, mode, template_id, when_paused,
+                identity_hash)
+            SELECT gen_random_uuid(), r.app_id, r.id, '{anduct}', '{last_price}', 1, t.id, 1, sha256('')
+            FROM registrations r JOIN push_templates t ON t.app_id = r.app_id;
+        INSERT INTO item_followers SELECT i.id, s.id, 0 FROM item_subscriptions s JOIN items i ON i.app_id = s.app_id;
+        INSERT INTO armed SELECT item_id, 1, 'last_price', 1, 1, 1, subscription_id FROM item_followers;
+        INSERT INTO armed_other SELECT item_id, sha256(''), subscription_id FROM item_followers;
+        INSERT INTO held_pushes (subscription_id, app_id, registration_id, item_id, is_triggered, ready_at, due_at)
+            SELECT s.id, s.app_id, s.registration_id, i.id, false, now(), now()
+            FROM item_subscriptions s JOIN items i ON i.app_id = s.app_id;
+        INSERT INTO device_windows SELECT id, now() FROM registrations;
+        INSERT INTO item_due (item_id, app_id, due_at) SELECT id, app_id, now() FROM items;
         INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
                 first_member, last_member, member_count, members)
             SELECT message_id, id, 1, 1, route_id, 1, 'accepted', 1, now(), 1, 1, 1, '\\x0001' FROM parcels
@@ -57,7 +72,9 @@ struct DeletedAppTests {
         "registrations", "registration_pulse", "registration_tags", "routes", "messages", "message_contents", "plans",
         "parcels", "feedback", "feedback_swept", "credentials", "lane_blocks", "suspicions", "route_minutes",
         "idempotency_keys",
-        "message_providers", "message_paces", "inline_targets", "own_values", "push_history", "apps",
+        "message_providers", "message_paces", "inline_targets", "own_values", "push_history", "items", "push_templates",
+        "update_producers", "item_subscriptions", "item_followers", "armed", "armed_other", "held_pushes",
+        "device_windows", "item_due", "apps",
     ]
 
     /// The id of a message from the day of `dawn`, which retention leaves alone.

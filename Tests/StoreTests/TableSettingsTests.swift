@@ -41,6 +41,9 @@ struct TableSettingsTests {
         "message_contents": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
         "route_minutes": .swept, "push_history_other": .swept, "user_days": .swept,
         "idle_subscribers": .swept, "unproven_subscribers": .swept,
+        "items": .swept, "update_producers": .swept, "push_templates": .registry, "item_subscriptions": .registry,
+        "armed": .registry, "armed_other": .registry, "item_followers": .activity, "device_windows": .activity,
+        "held_pushes": .queue, "item_due": .queue,
     ]
     /// The prefix of partition names.
     private static let days = "push_history_d"
