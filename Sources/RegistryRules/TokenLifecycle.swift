@@ -12,12 +12,13 @@ package enum TokenLifecycle {
     ///   - holder: another live row of the app that has the incoming token.
     ///   - incoming: the backend's input, with the route that it names. Without a time it dates from now, whatever
     ///     clock wrote the stored row. With a time it is stale if its own row, or the holder's, is known from later: an
-    ///     imported backup undoes no registration of today.
+    ///     imported backup undoes no registration of today. With a claimant it is stale if one of the two is not the
+    ///     claimant's.
     package static func register(
         existing: StoredRegistration?, holder: StoredRegistration?, incoming: IncomingRegistration
     ) -> RegistrationDecision {
-        if let learned = incoming.registration.asOf, let status = existing ?? holder,
-            [existing, holder].contains(where: { $0?.asOf.map { learned < $0 } ?? false })
+        if let status = existing ?? holder,
+            [existing, holder].contains(where: { $0?.outweighs(incoming.registration) ?? false })
         {
             return RegistrationDecision(
                 change: .stale, row: status, isWideRowChanged: false, formerHolder: nil, liftsSuspicion: false,
@@ -94,6 +95,14 @@ package struct StoredRegistration: Equatable, Sendable {
     /// True if the provider sees the same token. Tokens of two providers may be equal by chance.
     package func hasSameToken(as other: StoredRegistration) -> Bool {
         provider == other.provider && token == other.token
+    }
+
+    /// Whether the registration must not change the row, or take its token.
+    fileprivate func outweighs(_ registration: DeviceRegistration) -> Bool {
+        if let learned = registration.asOf, let asOf, learned < asOf { return true }
+        // Anybody with the token may have subscribed it to a data tree, which gives nobody a right to it.
+        guard let claimant = registration.claimant, kind != .wakeUp else { return false }
+        return !(profile[.user]?.hasSameBytes(as: claimant) ?? false)
     }
 
     func hasSameWideRow(as other: StoredRegistration) -> Bool {

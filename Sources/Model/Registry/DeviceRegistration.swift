@@ -22,6 +22,9 @@ package struct DeviceRegistration: Equatable, Sendable {
     /// The time when the backend learned this; nil: just now. The registration is ignored if the stored state of the
     /// installation or of the token's holder is newer. A state without this time counts from its registration.
     package var asOf: WallInstant?
+    /// The user who registers the installation itself; nil: a backend does. It is ignored, as a stale one, if the stored
+    /// registration of the installation or of the token's holder names another user, or none.
+    package var claimant: String?
 
     package init(
         installation: String, kind: TokenKind = .alert, provider: Provider, environment: PushEnvironment = .production,
@@ -45,7 +48,8 @@ package enum RegistrationChange: String, CaseIterable, Sendable {
     case moved
     /// Only the registration time changed.
     case unchanged
-    /// Nothing changed, because the stored state of the installation or of the token's holder is newer.
+    /// Nothing changed, because the stored state of the installation or of the token's holder is newer, or is not the
+    /// claimant's.
     case stale
 }
 
