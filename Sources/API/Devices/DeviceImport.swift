@@ -2,7 +2,6 @@ import Basis
 import Hummingbird
 import Listener
 import Model
-import NIOCore
 import Registry
 import Requests
 import Store
@@ -19,49 +18,16 @@ struct DeviceImport: Sendable {
     /// Throws if the key no longer opens the app: it was revoked, has expired, or its app is gone.
     let checkKey: @Sendable () async throws(Problem) -> Void
 
-    /// The attempts in all: an import waits about eight seconds for a database that fails over, or for a full queue.
-    private static let attemptsMax = 6
-    private static let firstPause: Duration = .milliseconds(250)
-    /// Lines put at once, before there has to be room. A chunk of tiny lines takes more memory as registrations.
-    private static let linesAtOnce = 64
+    private typealias Lines = LineQueue<Result<DeviceRegistration, Problem>>
 
     /// - Parameter write: takes the answer piece by piece, in order; suspends while the client does not read.
     /// - Returns: whether the body was read to its end.
     func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
-        let lines = ImportLines(linesMax: limits.batchLinesMax, bytesMax: limits.batchBytesMax)
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await lines.finish(read(body, into: lines)) }
-            let outcome: Result<Bool, any Error>
-            do { outcome = .success(try await commit(lines, write)) } catch { outcome = .failure(error) }
-            // The reader may wait for room, although no more lines are taken.
-            await lines.giveUp()
-            group.cancelAll()
-            return try outcome.get()
-        }
+        let stream = LineStream(limits: limits, linesMax: limits.batchLinesMax) { read($0) }
+        return try await stream.run(body) { lines in try await commit(lines, write) }
     }
 
-    /// Reads the next batch while one is committed.
-    private func read(_ body: RequestBody, into lines: ImportLines) async -> ImportLines.End {
-        var splitter = LineSplitter(lineBytesMax: limits.lineBytesMax)
-        var chunks = body.makeAsyncIterator()
-        do {
-            while let chunk = try await BodyReader.next(&chunks, limits) {
-                let ended = splitter.take(Array(chunk.readableBytesView))
-                for start in stride(from: 0, to: ended.count, by: Self.linesAtOnce) {
-                    let some = ended[start..<min(start + Self.linesAtOnce, ended.count)]
-                    guard await lines.put(some.map { read($0) }) else { return .whole(lines: splitter.lines) }
-                }
-            }
-        } catch let problem as Problem {
-            return .interrupted(problem)
-        } catch {
-            return .broken(error)
-        }
-        if let last = splitter.finish() { _ = await lines.put([read(last)]) }
-        return .whole(lines: splitter.lines)
-    }
-
-    private func commit(_ lines: ImportLines, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
+    private func commit(_ lines: Lines, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
         var answer = ImportAnswer()
         while true {
             let batch = await lines.take()
@@ -82,19 +48,19 @@ struct DeviceImport: Sendable {
 
     /// Commits a batch, as far as the registry can. Returns false if the import can't go on; the answer says why.
     private func take(
-        _ batch: [ImportLines.Reading], _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
+        _ batch: [Lines.Reading], _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
     ) async throws -> Bool {
         guard let first = batch.first, let last = batch.last else { return true }
         // An import may last for hours. A key that is revoked meanwhile permits no further batch.
-        if let problem = await refusal() {
+        if let problem = await StreamPatience.refusal(by: checkKey) {
             try await write(answer.progress(through: first.number - 1) + answer.interrupt(problem))
             return false
         }
-        let results = await register(batch.compactMap { try? $0.registration.get() })
+        let results = await register(batch.compactMap { try? $0.content.get() })
         var output: [UInt8] = []
         var next = results.makeIterator()
         for line in batch {
-            switch line.registration {
+            switch line.content {
             case .failure(let problem): output += answer.refuse(line.number, problem)
             case .success:
                 switch next.next() {
@@ -115,33 +81,14 @@ struct DeviceImport: Sendable {
         return true
     }
 
-    /// The problem with the key; nil if the key still opens the app. A check that fails for the moment is tried again.
-    private func refusal() async -> Problem? {
-        var pause = Self.firstPause
-        for attempt in 1... {
-            do { try await checkKey() } catch {
-                guard error.retryAfterSeconds != nil, attempt < Self.attemptsMax,
-                    (try? await Task.sleep(for: pause)) != nil
-                else { return error }
-                pause *= 2
-                continue
-            }
-            break
-        }
-        return nil
-    }
-
-    private func read(_ line: LineSplitter.Line) -> ImportLines.Reading {
+    private func read(_ line: LineSplitter.Line) -> Result<DeviceRegistration, Problem> {
         guard let bytes = line.bytes else {
-            let problem = Problem(
-                .lineTooLong, "A line may have at most \(limits.lineBytesMax) bytes. \(ImportForm.advice)")
-            return ImportLines.Reading(number: line.number, bytes: 0, registration: .failure(problem))
+            return .failure(
+                Problem(.lineTooLong, "A line may have at most \(limits.lineBytesMax) bytes. \(ImportForm.advice)"))
         }
-        let registration: Result<DeviceRegistration, Problem>
-        do { registration = .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch {
-            registration = .failure(ImportForm.explain(error, of: bytes, number: line.number))
+        do throws(Problem) { return .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch {
+            return .failure(ImportForm.explain(error, of: bytes, number: line.number))
         }
-        return ImportLines.Reading(number: line.number, bytes: bytes.count, registration: registration)
     }
 
     /// Registers in order. One that may pass later is tried again with all after it: a later line must win.
@@ -150,8 +97,8 @@ struct DeviceImport: Sendable {
         // A deleted app takes no registration from the next batch on.
         guard await !isGone() else { return registrations.map { _ in .failure(.unknownApp) } }
         var results = await self.registrations.commit(registrations, app: app.id)
-        var pause = Self.firstPause
-        for _ in 1..<Self.attemptsMax {
+        var pause = StreamPatience.firstPause
+        for _ in 1..<StreamPatience.attemptsMax {
             guard let place = results.firstIndex(where: { $0.mayPassLater }) else { break }
             do { try await Task.sleep(for: pause) } catch { break }
             pause *= 2

@@ -39,14 +39,15 @@ package struct ImportAnswer {
     }
 
     /// The answer's last line: the import can't go on. The client has to send the lines after `resumeAfter` again.
-    /// `importEnd` replaces the problem's own detail, which is about a request of which nothing was carried out.
     package func interrupt(_ problem: Problem) -> [UInt8] {
         Self.line {
             $0.member("done", false)
             writeTotals(to: &$0)
-            problem.importEnd.writeMembers(to: &$0)
+            problem.ofStream(keeping: Self.kept).writeMembers(to: &$0)
         }
     }
+
+    private static let kept = "The lines up to `resume_after` are imported; continue after that line."
 
     private func writeTotals(to writer: inout JSONWriter) {
         writer.member("resume_after", resumeAfter)
@@ -56,22 +57,5 @@ package struct ImportAnswer {
 
     private static func line(_ write: (inout JSONWriter) -> Void) -> [UInt8] {
         JSONWriter.body(write) + [UInt8(ascii: "\n")]
-    }
-}
-
-extension Problem {
-    /// The problem of an import that may go on unchanged: why it ended, what is kept, and where to go on.
-    fileprivate var importEnd: Problem {
-        let cause: String
-        switch code {
-        case .requestTimeout: cause = "No more of the import arrived in time."
-        case .databaseUnavailable: cause = "The database can't be reached."
-        case .databaseBusy: cause = "The database did not answer in time, or another request held a lock for too long."
-        case .outcomeUnknown:
-            cause = "The connection to the database broke before it confirmed; sending a line twice is harmless."
-        case .malformedRequest: cause = detail
-        default: return self
-        }
-        return Problem(code, cause + " The lines up to `resume_after` are imported; continue after that line.")
     }
 }

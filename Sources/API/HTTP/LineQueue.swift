@@ -1,15 +1,14 @@
-import Model
 import Requests
 
-/// The lines of an import that wait for the registry. One task puts lines, and one takes them.
+/// The lines of a body that wait to be committed. One task puts lines, and one takes them.
 ///
 /// The reader is at most one full queue ahead of the committer, plus the lines of its last `put`.
-actor ImportLines {
+actor LineQueue<Content: Sendable> {
     struct Reading: Sendable {
-        /// The line's number, from 1.
+        /// The line's number in the body, from 1.
         let number: Int
         let bytes: Int
-        let registration: Result<DeviceRegistration, Problem>
+        let content: Content
     }
 
     enum End: Sendable {
@@ -65,7 +64,7 @@ actor ImportLines {
 
     /// - Precondition: `take` returned no lines.
     var terminalStatus: End {
-        guard let end else { preconditionFailure("an import has an end once no lines are left") }
+        guard let end else { preconditionFailure("a body has an end once no lines are left") }
         return end
     }
 
