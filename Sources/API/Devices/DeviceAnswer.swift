@@ -45,10 +45,16 @@ package enum DeviceAnswer {
     /// One registration, and the change that the request made.
     package static func body(
         _ device: DeviceRecord, change: RegistrationChange, _ view: TokenView = .masked
+    ) -> [UInt8] { body(device, change: change, tokenStatus: nil, view) }
+
+    /// - Parameter tokenStatus: nil: the answer is for a backend.
+    static func body(
+        _ device: DeviceRecord, change: RegistrationChange, tokenStatus: TokenStatus?, _ view: TokenView
     ) -> [UInt8] {
         JSONWriter.body(capacity: 512) {
             writeMembers(of: device, view, to: &$0)
             $0.member("change", change.rawValue)
+            if let tokenStatus { $0.member("token_status", tokenStatus.rawValue) }
         }
     }
 

@@ -16,7 +16,7 @@ extension Endpoint {
             body: .json
         ) { try await $0.devices.patch($1) },
         Endpoint(
-            "removeDevice", .delete, "/v1/apps/{app}/devices/{installation}", .scope(.devices), query: ["kind"]
+            "removeDevice", .delete, "/v1/apps/{app}/devices/{installation}", .owner(.devices), query: ["kind"]
         ) { try await $0.devices.remove($1) },
         Endpoint(
             "lookUpDevices", .post, "/v1/apps/{app}/devices/lookup", .scope(.devices), body: .json, isRead: true
@@ -29,9 +29,9 @@ extension Endpoint {
         },
     ]
 
-    /// `RequestShortcut` answers most of these requests without a task.
+    /// `RequestShortcut` answers most of these requests without a task. It leaves those of users to the handler.
     static let registerDevice = Endpoint(
-        "registerDevice", .put, "/v1/apps/{app}/devices/{installation}", .scope(.devices), body: .json
+        "registerDevice", .put, "/v1/apps/{app}/devices/{installation}", .owner(.devices), body: .json
     ) { try await $0.devices.register($1) }
 
     static let badges: [Endpoint] = [
@@ -39,7 +39,7 @@ extension Endpoint {
             "readBadge", .get, "/v1/apps/{app}/devices/{installation}/badge", .scope(.devices), query: ["kind"]
         ) { try await $0.devices.readBadge($1) },
         Endpoint(
-            "setBadge", .put, "/v1/apps/{app}/devices/{installation}/badge", .scope(.devices), query: ["kind"],
+            "setBadge", .put, "/v1/apps/{app}/devices/{installation}/badge", .owner(.devices), query: ["kind"],
             body: .json
         ) { try await $0.devices.setBadge($1) },
         Endpoint(

@@ -19,6 +19,7 @@ extension DeviceHandlers {
         let installation = try installation(of: call)
         let wanted = try BadgeRequest.readBadge(call.body)
         let app = try await apps.app(of: call)
+        try await own.check(call, installation, in: app)
         let badge = try await translating(
             .isIdempotent, await registry.setBadge(wanted, app: app.id, installation: installation, kind: kind))
         return try badgeAnswer(badge, installation, kind)

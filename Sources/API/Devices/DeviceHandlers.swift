@@ -4,25 +4,41 @@ import Model
 import Registry
 import Requests
 import Store
+import WakeUp
 
 struct DeviceHandlers: Sendable {
     let apps: AppHandlers
     let registrations: RegistrationCommitter
     let clock: @Sendable () -> WallInstant
     let reads: ReadAdmission
+    let own: OwnDevices
 
     var registry: RegistryStore { apps.registry }
 
     func register(_ call: Call) async throws(Problem) -> Answer {
         let installation = try installation(of: call)
+        if let user = call.user { return try await register(installation, of: user, call) }
         let registration = try RegistrationRequest.read(call.body, installation: installation, now: clock())
         let app = try await apps.app(of: call)
         let device = try await translating(.isIdempotent, await registrations.commit(registration, app: app.id).get())
         return Self.answer(device, at: call.path, call.caller.tokenView)
     }
 
-    static func answer(_ device: RegisteredDevice, at path: String, _ view: TokenView) -> Answer {
-        let body = DeviceAnswer.body(device.record, change: device.change, view)
+    private func register(
+        _ installation: String, of user: ReadAccess.User, _ call: Call
+    ) async throws(Problem) -> Answer {
+        let app = try await apps.app(of: call)
+        try app.checkItemsAreOn()
+        let registration = try OwnDeviceRequest.read(
+            call.body, installation: installation, user: user.subject, now: clock())
+        let device = try await own.register(registration, for: user, in: app)
+        return Self.answer(device, at: call.path, call.caller.tokenView, TokenStatus(device))
+    }
+
+    static func answer(
+        _ device: RegisteredDevice, at path: String, _ view: TokenView, _ tokenStatus: TokenStatus? = nil
+    ) -> Answer {
+        let body = DeviceAnswer.body(device.record, change: device.change, tokenStatus: tokenStatus, view)
         return device.isNew ? Answer(.created, body, headers: [(.location, path)]) : Answer(.ok, body)
     }
 
@@ -41,6 +57,7 @@ struct DeviceHandlers: Sendable {
         let kind: TokenKind? = try call.query.givenChoice("kind")
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
+        try await own.check(call, installation, in: app)
         let removed = try await translating(
             .isIdempotent, await registry.removeDevice(app: app.id, installation: installation, kind: kind))
         guard removed > 0 else { throw .unknownDevice }

@@ -3,6 +3,7 @@ import Hummingbird
 import Requests
 import Signing
 import Store
+import WakeUp
 
 struct Call: Sendable {
     let match: EndpointMatch
@@ -12,6 +13,9 @@ struct Call: Sendable {
     let query: QueryReader
     let idempotencyKey: String?
     let caller: Caller
+    /// The user of the caller's token, which is valid, at an endpoint for owners of installations; nil: the caller has an
+    /// API key.
+    var user: ReadAccess.User?
     /// The reason why the path or the query can't be read; nil: they can be. Only for an endpoint that refuses by
     /// statuses.
     var fault: Problem?

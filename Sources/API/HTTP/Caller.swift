@@ -60,7 +60,7 @@ package struct Caller: Equatable, Sendable {
         switch match.endpoint.access {
         case .open, .anyKey: return
         case .scopes(let needed, let sentence): (scopes, refusal) = (needed, sentence)
-        case .reader(let scope): (scopes, refusal) = ([scope], nil)
+        case .reader(let scope), .owner(let scope): (scopes, refusal) = ([scope], nil)
         }
         guard !scopes.contains(where: has) else { return }
         throw refusal.map { Problem(.forbidden, $0, missing: scopes) } ?? .missingScope(scopes)

@@ -45,7 +45,7 @@ package final class Endpoint: Sendable {
 
     package static let all: [Endpoint] =
         operation + apps + devices + badges + messages + feedback + credentials + keys + nodes + wakeUps + access
-        + subscriptions
+        + subscriptions + items + itemSubscriptions
 }
 
 extension Endpoint {
@@ -58,6 +58,10 @@ extension Endpoint {
 
         /// A key with this scope, or else a reader whom the app's read rules let in: the user of a token, or anybody.
         case reader(APIScope)
+
+        /// A key with this scope, or else the user of the path's installation, by the user's token. The handler finds
+        /// out whether the token is valid and the installation the user's (`OwnDevices`).
+        case owner(APIScope)
 
         static func scope(_ scope: APIScope) -> Access { .scopes([scope]) }
     }

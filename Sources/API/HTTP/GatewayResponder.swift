@@ -121,9 +121,11 @@ package struct GatewayResponder: HTTPResponder {
         let (query, fault) = try query(of: target, match.endpoint)
         let key = try match.endpoint.takesKey ? IdempotencyKey.read(request.headers[values: .idempotencyKey]) : nil
         try pending.checkPreconditions()
-        let call = Call(
+        var call = Call(
             match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller,
             fault: fault)
+        // An invented token must not keep a place among the strangers while a body comes slowly.
+        if case .owner = match.endpoint.access { call.user = try await resources.own.user(of: call) }
         switch match.endpoint.body {
         case .none: return try await reply(to: call, pending)
         case .json: return try await readBody(of: call, pending)
@@ -205,8 +207,11 @@ package struct GatewayResponder: HTTPResponder {
     private func caller(of match: EndpointMatch, _ pending: PendingRequest) async throws(Problem) -> Caller {
         guard match.endpoint.access != .open else { return .nobody }
         let authorization = pending.request.headers[values: .authorization]
-        if case .reader = match.endpoint.access {
-            if authorization.isEmpty { return .nobody }
+        switch match.endpoint.access {
+        case .open, .anyKey, .scopes: break
+        case .reader where authorization.isEmpty: return .nobody
+        case .reader, .owner:
+            // A user counts as a stranger, whether the token is valid or not: anybody can write one.
             if let token = authenticator.userToken(in: authorization) { return .user(token: token) }
         }
         let caller: Caller

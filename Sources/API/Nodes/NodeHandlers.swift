@@ -46,11 +46,7 @@ struct NodeHandlers: Sendable {
         var user: ReadAccess.User?
         if let token = call.caller.userToken {
             user = try await translating(.reads, await access.user(token: token, app: app.id))
-            guard user != nil else {
-                throw Problem(
-                    .unauthorized,
-                    "This token of a user is not valid: no key of the app has signed it, or it has expired.")
-            }
+            guard user != nil else { throw .invalidUserToken }
         }
         let known = user
         guard try await translating(.reads, await access.mayRead(path, user: known, app: app.id)) else {

@@ -3,8 +3,11 @@ import Requests
 import Signing
 import WakeUp
 
-// Describes invalid keys of users' tokens.
+// Describes invalid tokens of users, and invalid keys of these tokens.
 extension Problem {
+    static let invalidUserToken = Problem(
+        .unauthorized, "This token of a user is not valid: no key of the app has signed it, or it has expired.")
+
     init(_ fault: UserTokenKeyFault) {
         let pointer = JSONPointer.root / "key"
         switch fault {
