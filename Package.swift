@@ -209,7 +209,8 @@ let package = Package(
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
                 "WakeUpRules", "TriggerRules", "ProviderInterface", "Providers", "Store", "WakeUpStore", "TriggerStore",
-                "Credentials", "Registry", "Delivery", "WakeUp", "Triggers", "Requests", "Listener", "Documents",
+                "CompiledMessages", "Credentials", "Registry", "Delivery", "WakeUp", "Triggers", "Requests", "Listener",
+                "Documents",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),

@@ -7,6 +7,7 @@ import Store
 struct AppHandlers: Sendable {
     let registry: RegistryStore
     let log: AdministrationLog
+    let allowList: TriggerAllowList
 
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
 
@@ -54,6 +55,7 @@ extension AppHandlers {
         if let zone = change.timeZone, try await !translating(.reads, await registry.knows(timeZone: zone)) {
             throw .unknownTimeZone(at: .root / "settings" / "time_zone")
         }
+        if let patterns = change.triggers.allow { try await allowList.check(patterns, for: app) }
         guard let changed = try await translating(.isIdempotent, await registry.changeApp(app.id, change)) else {
             throw .unknownApp
         }

@@ -1,4 +1,5 @@
 import Listener
+import TriggerStore
 import WakeUp
 
 struct Resources: Sendable {
@@ -15,6 +16,9 @@ struct Resources: Sendable {
     let wakeUps: WakeUpHandlers
     let access: AccessHandlers
     let subscriptions: SubscriptionHandlers
+    let own: OwnDevices
+    let items: ItemHandlers
+    let itemSubscriptions: ItemSubscriptionHandlers
 
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: ByteBudget) {
         let limits = services.limits
@@ -22,13 +26,21 @@ struct Resources: Sendable {
         // Anybody may ask, however often.
         let (probes, readiness) = (SharedReads<Bool, Readiness>(), services.readiness)
         checkReadiness = { await probes.value(true, readiness) }
-        apps = AppHandlers(registry: services.stores.registry, log: AdministrationLog(log: services.context.log))
+        apps = AppHandlers(
+            registry: services.stores.registry, log: AdministrationLog(log: services.context.log),
+            allowList: TriggerAllowList(
+                store: TriggerPatternStore(beside: services.stores), places: ReadAdmission(limits, placesMax: 1)))
+        let hooks = HookAccess(store: services.wakeUpStores.access, clock: services.context.clock)
+        own = OwnDevices(
+            apps: apps, registrations: services.registrations, access: services.readAccess, hooks: hooks)
         devices = DeviceHandlers(
-            apps: apps, registrations: services.registrations, clock: services.context.clock, reads: reads)
+            apps: apps, registrations: services.registrations, clock: services.context.clock, reads: reads, own: own)
+        let streamBudgets = [
+            ByteBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget,
+        ]
         imports = ImportHandlers(
             apps: apps, registrations: services.registrations, clock: services.context.clock, limits: limits,
-            authenticator: authenticator,
-            budgets: [ByteBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
+            authenticator: authenticator, budgets: streamBudgets)
         messages = MessageHandlers(
             apps: apps, store: services.stores.messages, intake: services.intake, clock: services.context.clock,
             reads: reads)
@@ -52,5 +64,11 @@ struct Resources: Sendable {
         subscriptions = SubscriptionHandlers(
             apps: apps, store: services.wakeUpStores.subscriptions,
             revoker: SubscriptionRevoker(store: services.wakeUpStores.fanOuts), reads: reads)
+        items = ItemHandlers(
+            apps: apps, writer: services.updateWriter, limits: limits, authenticator: authenticator,
+            budgets: streamBudgets)
+        itemSubscriptions = ItemSubscriptionHandlers(
+            apps: apps, store: services.triggerStores.subscriptions, own: own, reads: reads,
+            clock: services.context.clock, entropy: services.entropy)
     }
 }
