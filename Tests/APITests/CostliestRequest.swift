@@ -71,10 +71,15 @@ struct CostliestRequest: Sendable {
     ) {
         self.endpoint = endpoint
         self.name = name
-        self.path = path ?? Self.path(endpoint)
+        self.path = path ?? Self.path(endpoint) + Self.query(endpoint)
         self.body = body
         self.lines = lines
         self.isTaken = isTaken
+    }
+
+    /// The query parameters without which the endpoint reads no body.
+    private static func query(_ endpoint: Endpoint) -> String {
+        endpoint.query.contains("producer") ? "?producer=ticker" : ""
     }
 
     private static func path(_ endpoint: Endpoint, _ standIn: String? = nil) -> String {
@@ -152,6 +157,11 @@ extension CostliestRequest {
             "$", #"{"kid":$}"#, #"{"kid":"a","algorithm":"HS256","key":$}"#,
             #"{"kid":"a","algorithm":"RS256","key":$}"#, #"{"kid":"a","algorithm":"ES256","key":$}"#,
         ],
+        "postUpdate": ["$", #"{"price":$}"#],
+        "postUpdates": ["$", #"{"line":$}"#, #"{"line":1,"item":"a","fields":$}"#],
+        "activateItemSubscription": places(ofSubscription: ()),
+        // A subscription that does not exist: its stored terms would be read first.
+        "modifyItemSubscription": ["$"],
     ]
 
     private static let registration = #""provider":"apns","token":"ab","topic":"com.example.app""#
@@ -179,6 +189,21 @@ extension CostliestRequest {
 }
 
 extension CostliestRequest {
+    private static func places(ofSubscription: Void) -> [String] {
+        let names = #""items":["a"],"fields":["price"]"#
+        let members = [
+            "trigger", "notification", "data", "apns", "fcm", "sound", "badge", "collapse_key", "time_to_live",
+            "device",
+        ].map { #""\#($0)":$"# }
+        let inside = [
+            #""notification":{"body":$}"#, #""notification":{"localizations":$}"#, #""data":{"a":$}"#,
+            #""apns":{"aps":{"alert":$}}"#, #""fcm":{"android":{"data":$}}"#,
+            #""device":{\#(registration),"attributes":$}"#,
+        ]
+        return ["$", #"{"items":$,"fields":["price"]}"#, #"{"items":["a"],"fields":$}"#]
+            + (members + inside).map { "{\(names),\($0)}" }
+    }
+
     /// Many short lines, each refused by an answer that is longer than the line.
     static func imports(bytesMax: Int) -> [CostliestRequest] {
         ["{}", "{", "\r", #"{"a":0}"#].map { line in

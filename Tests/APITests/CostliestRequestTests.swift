@@ -70,6 +70,7 @@ struct CostliestRequestTests {
     ) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
+            try await world.expect(200, "PATCH", app, #"{"triggers": {"enabled": true, "allow": [".*"]}}"#)
             for (number, kind) in TokenKind.allCases.enumerated() {
                 let body = GatewayWorld.registration(number, #", "kind": "\#(kind.name)""#)
                 try await world.expect(201, "PUT", app + "/devices/phone", body)

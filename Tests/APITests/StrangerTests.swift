@@ -159,6 +159,24 @@ extension StrangerTests {
         }
     }
 
+    @Test("with invented tokens wait for refusals, while callers with a key use the same devices")
+    func inventedTokens() async throws {
+        try await Self.withApp(refusalsPerSecond: 1) { world in
+            try await Self.useKeys(world)
+            let subscriptions = "/v1/apps/tower/devices/phone/subscriptions"
+            let strangers = try await Self.send(4, world) { number in
+                number.isMultiple(of: 2)
+                    ? GatewayWorld.request("GET", subscriptions, key: "a.b.c")
+                    : GatewayWorld.request("PUT", "/v1/apps/tower/devices/phone", "{}", key: "a.b.c")
+            }
+            try await world.expect(200, "GET", subscriptions)
+            var statuses: Set<Int> = []
+            for wire in strangers { statuses.insert(try await wire.reply().status) }
+            #expect(statuses.isSubset(of: [401, 429]) && statuses.contains(429))
+            try await Self.useKeys(world, again: true)
+        }
+    }
+
     @Test("close no connection of a caller with a key, however many of them connect")
     func connections() async throws {
         var limits = GatewayLimits()
