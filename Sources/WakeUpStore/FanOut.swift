@@ -1,6 +1,5 @@
 import Model
 import Store
-import Synchronization
 import WakeUpRules
 
 /// How a fan-out divides its work.
@@ -72,16 +71,6 @@ package enum FanOutReply: Equatable, Sendable {
 
     package var written: WrittenParcels {
         if case .notified(_, _, let written) = self { written } else { WrittenParcels() }
-    }
-}
-
-/// The app whose watches this process served last: the next app comes next.
-final class LastServedApp: Sendable {
-    private let last = Atomic<Int64>(0)
-
-    var app: Int64 {
-        get { last.load(ordering: .relaxed) }
-        set { last.store(newValue, ordering: .relaxed) }
     }
 }
 
