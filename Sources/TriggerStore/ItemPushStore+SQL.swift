@@ -1,0 +1,101 @@
+import Model
+import Postgres
+import Store
+
+/// Statements that rounds of followers and releases of held pushes share. But for the first one, they run under
+/// `PlannerSQL.inKeyOrder`.
+enum ItemPushSQL {
+    /// The time until the next item or held push falls due, in microseconds. It runs by itself.
+    static let nextDue = Statement(
+        "item_push_next_due",
+        """
+        SELECT (extract(epoch FROM least((SELECT due_at FROM item_due ORDER BY due_at LIMIT 1),
+            (SELECT due_at FROM held_pushes ORDER BY due_at LIMIT 1)) - clock_timestamp()) * 1000000)::bigint
+        """)
+
+    static let templates = Statement(
+        "item_push_templates", "SELECT id, content FROM push_templates WHERE id = ANY (:templates)")
+
+    /// Items with the numbers of their fields, in the order of the parameter.
+    static let items = Statement(
+        "item_push_items",
+        """
+        SELECT i.id, i.app_id, i.name, i.seq, i.field_names, i.field_texts, i.field_seqs,
+            i.updated_at
+        FROM unnest(:items) WITH ORDINALITY AS asked (id, place)
+        CROSS JOIN LATERAL (SELECT * FROM items WHERE id = asked.id LIMIT 1) AS i
+        ORDER BY asked.place
+        """)
+
+    /// Whether apps have subscriptions to items switched on, their pause in seconds, and whether they set limits.
+    static let apps = Statement(
+        "item_push_apps",
+        """
+        SELECT id, deleted_at IS NULL AND coalesce((settings -> 'triggers' ->> 'enabled')::boolean, false),
+            coalesce((settings -> 'triggers' ->> 'pause_seconds')::integer, \(TriggerSettings().pauseSeconds)),
+            settings ->> 'quiet_hours' IS NOT NULL OR settings ->> 'daily_cap' IS NOT NULL
+        FROM apps WHERE id = ANY (:apps)
+        """)
+
+    /// Makes the windows of devices that have none, in the order of their ids. Each is open.
+    ///
+    /// It keeps the registrations meanwhile: a removed one takes its window with it.
+    static func makeWindows(_ name: String, of registrations: String) -> Statement {
+        Statement(
+            name,
+            """
+            INSERT INTO device_windows (registration_id, opens_at)
+            SELECT id, '-infinity' FROM registrations WHERE id = ANY (ARRAY(
+                SELECT asked.id FROM (\(registrations)) AS asked (id)
+                WHERE (SELECT true FROM device_windows WHERE registration_id = asked.id LIMIT 1) IS NULL))
+            ORDER BY id FOR KEY SHARE
+            ON CONFLICT DO NOTHING
+            """)
+    }
+
+    /// Keeps subscriptions from being changed or removed until the transaction ends. Updates may fire their triggers.
+    ///
+    /// A statement that reads them comes behind it, and sees what it waited for.
+    static let keepSubscriptions = MemberStatement("item_push_keep_subscriptions", key: "id") {
+        "SELECT id FROM item_subscriptions WHERE \($0) ORDER BY id FOR KEY SHARE"
+    }
+
+    /// Shuts windows that the transaction has locked.
+    static let shut = Statement(
+        "item_push_shut",
+        """
+        UPDATE device_windows w SET opens_at = shut.opens_at
+        FROM unnest(:registrations, :opens_at) AS shut (registration_id, opens_at)
+        WHERE w.registration_id = shut.registration_id
+        """)
+
+    /// Notes up to which of an item's updates its followers were notified.
+    static let note = Statement(
+        "item_push_note",
+        """
+        UPDATE item_followers f SET sent_seq = reported.seq
+        FROM unnest(:items, :subscriptions, :seqs) AS reported (item_id, subscription_id, seq)
+        WHERE f.item_id = reported.item_id AND f.subscription_id = reported.subscription_id
+            AND f.sent_seq < reported.seq
+        """)
+
+    /// The apps with rows in a table, beginning behind the last one that was served: the name of a subquery, and the
+    /// common table expressions that it needs. It jumps from app to app.
+    static func appsInTurn(_ table: String) -> String {
+        """
+        WITH RECURSIVE ahead AS (\(apps(table, "ahead", "app_id > :last_app"))),
+            again AS (\(apps(table, "again", "app_id <= :last_app"))),
+            served AS (SELECT app_id FROM ahead UNION ALL SELECT app_id FROM again)
+        """
+    }
+
+    private static func apps(_ table: String, _ last: String, _ which: String) -> String {
+        """
+        SELECT (SELECT app_id FROM \(table) WHERE \(which) ORDER BY app_id LIMIT 1)
+            UNION ALL
+            SELECT (
+                SELECT app_id FROM \(table) WHERE app_id > \(last).app_id AND \(which) ORDER BY app_id LIMIT 1
+            ) FROM \(last) WHERE app_id IS NOT NULL
+        """
+    }
+}

@@ -1,0 +1,115 @@
+import Postgres
+import Store
+
+/// Releases of held pushes. They run under `PlannerSQL.inKeyOrder`.
+enum ReleaseSQL {
+    // A claim stands at the start of its transaction. `clock_timestamp()` would be asked for each row.
+    private static let start = "coalesce(:now, now())"
+
+    // Due pushes of the app `served.app_id`, those that have been due longest first.
+    private static let isDue = """
+        (h.app_id, h.due_at) >= (served.app_id, '-infinity') AND (h.app_id, h.due_at) <= (served.app_id, \(start))
+        """
+
+    /// Makes the windows of devices that hold due pushes.
+    static let makeWindows = ItemPushSQL.makeWindows(
+        "release_make_windows",
+        of: """
+            \(ItemPushSQL.appsInTurn("held_pushes"))
+            SELECT due.registration_id FROM served
+            CROSS JOIN LATERAL (
+                SELECT h.registration_id FROM held_pushes h WHERE \(isDue)
+                ORDER BY h.app_id, h.due_at, h.subscription_id LIMIT :limit
+            ) AS due
+            LIMIT :limit
+            """)
+
+    /// Claims devices that hold due pushes, by locking their windows. Apps take turns, beginning after the last one.
+    ///
+    /// A device whose window is locked already is passed over: another transaction decides on it.
+    static let claim = Statement(
+        "release_claim",
+        """
+        \(ItemPushSQL.appsInTurn("held_pushes"))
+        SELECT due.registration_id, due.app_id, \(start)
+        FROM served
+        CROSS JOIN LATERAL (
+            SELECT h.registration_id, h.app_id FROM held_pushes h
+            JOIN device_windows w ON w.registration_id = h.registration_id
+            WHERE \(isDue)
+            ORDER BY h.app_id, h.due_at, h.subscription_id LIMIT :limit FOR UPDATE OF w SKIP LOCKED
+        ) AS due
+        LIMIT :limit
+        """)
+
+    // The first due push of a device.
+    private static let first = """
+        SELECT * FROM held_pushes WHERE registration_id = asked.registration_id AND due_at <= :now
+            ORDER BY registration_id, ready_at, subscription_id LIMIT 1
+        """
+
+    /// Keeps the subscriptions of the devices' first due pushes, as `ItemPushSQL.keepSubscriptions` does.
+    static let keepSubscriptions = Statement(
+        "release_keep_subscriptions",
+        """
+        SELECT id FROM item_subscriptions WHERE id = ANY (ARRAY(
+            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id)
+            CROSS JOIN LATERAL (\(first)) AS h))
+        ORDER BY id FOR KEY SHARE
+        """)
+
+    /// The first due push of each device, with its subscription: null, if that is being removed.
+    static let read = Statement(
+        "release_read",
+        """
+        SELECT asked.place, w.opens_at, h.subscription_id, h.item_id, h.ready_at, h.is_triggered,
+            coalesce(h.texts, '{}'), r.route_id, r.provider, r.state, s.template_id, s.fields,
+            s.mode, s.pause_seconds, s.when_paused, s.expires_at <= :now IS TRUE
+        FROM unnest(:registrations) WITH ORDINALITY AS asked (registration_id, place)
+        CROSS JOIN LATERAL (
+            SELECT opens_at FROM device_windows WHERE registration_id = asked.registration_id LIMIT 1
+        ) AS w
+        CROSS JOIN LATERAL (\(first)) AS h
+        CROSS JOIN LATERAL (
+            SELECT route_id, provider, state FROM registrations WHERE id = asked.registration_id LIMIT 1
+        ) AS r
+        LEFT JOIN LATERAL (
+            SELECT template_id, fields, mode, pause_seconds, when_paused, expires_at
+            FROM item_subscriptions WHERE id = h.subscription_id LIMIT 1
+        ) AS s ON true
+        ORDER BY asked.place
+        """)
+
+    static let remove = Statement(
+        "release_remove", "DELETE FROM held_pushes WHERE subscription_id = ANY (:subscriptions)")
+
+    // Due pushes of devices. A locked one belongs to a subscription that is being changed or removed; it comes again.
+    private static func pushes(of until: String) -> String {
+        """
+        CROSS JOIN LATERAL (
+            SELECT subscription_id FROM held_pushes
+            WHERE registration_id = asked.registration_id AND due_at \(until)
+            ORDER BY registration_id, ready_at, subscription_id LIMIT :limit FOR UPDATE SKIP LOCKED
+        ) AS h
+        """
+    }
+
+    /// Drops the due pushes of devices, some at a time.
+    static let drop = Statement(
+        "release_drop",
+        """
+        DELETE FROM held_pushes WHERE subscription_id = ANY (ARRAY(
+            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id) \(pushes(of: "<= :now"))))
+        """)
+
+    /// Puts pushes off to the time when their device's window opens, some of a device at a time.
+    static let putOff = Statement(
+        "release_put_off",
+        """
+        WITH late AS MATERIALIZED (
+            SELECT h.subscription_id, asked.opens_at
+            FROM unnest(:registrations, :opens_at) AS asked (registration_id, opens_at) \(pushes(of: "< asked.opens_at"))
+        )
+        UPDATE held_pushes h SET due_at = late.opens_at FROM late WHERE h.subscription_id = late.subscription_id
+        """)
+}
