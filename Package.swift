@@ -139,9 +139,7 @@ let package = Package(
                 "Basis", "Reactor", "Postgres", "Model", "Encodings", "Expressions", "WakeUpRules", "ProviderInterface",
                 "Providers", "Store",
             ]),
-        target(
-            "TriggerStore", .adapters,
-            ["Basis", "Reactor", "Postgres", "Model", "JSON", "Encodings", "TriggerRules", "Store"]),
+        target("TriggerStore", .adapters, ["Basis", "Postgres", "Model", "JSON", "TriggerRules", "Store"]),
         target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
             resources: [
