@@ -20,17 +20,18 @@ extension TriggerComparison {
     ///
     /// Those with a bound elsewhere are satisfied by no number of the range. Among the bounds of `==` and `!=` are some
     /// that only numbers satisfy which the field never had.
-    package func bounds(satisfiedBy numbers: ClosedRange<Double>) -> [ClosedRange<Double>] {
+    func bounds(satisfiedBy numbers: ClosedRange<Double>) -> [ClosedRange<Double>] {
         let (lowest, highest) = (numbers.lowerBound, numbers.upperBound)
         return switch self {
         case .equal: [numbers]
         case .notEqual:
             lowest == highest
-                ? [-.infinity...lowest.nextDown, lowest.nextUp ... .infinity] : [-.infinity ... .infinity]
-        case .less: [lowest.nextUp ... .infinity]
-        case .atMost: [lowest ... .infinity]
-        case .more: [-.infinity...highest.nextDown]
-        case .atLeast: [-.infinity...highest]
+                ? [-Double.infinity...lowest.nextDown, lowest.nextUp...Double.infinity]
+                : [-Double.infinity...Double.infinity]
+        case .less: [lowest.nextUp...Double.infinity]
+        case .atMost: [lowest...Double.infinity]
+        case .more: [-Double.infinity...highest.nextDown]
+        case .atLeast: [-Double.infinity...highest]
         }
     }
 }

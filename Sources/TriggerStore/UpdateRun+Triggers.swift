@@ -210,7 +210,7 @@ extension UpdateRun {
             $0.int64Array("subscriptions", fired.map(\.id))
             $0.int64Array("registrations", fired.map(\.registration))
             $0.int64Array("items", fired.map(\.item))
-            $0.jsonArray("texts", fired.map { .some($0.texts) })
+            $0.jsonArray("texts", fired.map(\.texts))
             $0.instant("now", now)
         }
         heldCount += try await transaction.run(query).one(Int64.init)

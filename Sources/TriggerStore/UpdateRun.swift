@@ -90,14 +90,17 @@ struct UpdateRun {
     /// - Parameter closing: the last queries.
     func commit(_ closing: [Query], in transaction: PostgresTransaction) async throws(PostgresError) -> Outcome {
         let changed = batch.items.compactMap { item in items.id(of: item.name).map { (id: $0, state: item.state) } }
-        let ids = changed.map(\.id)
+        let (ids, states) = (changed.map(\.id), changed.map(\.state))
+        let names = states.map { state in JSONWriter.texts(state.fields.map { $0.name }) }
+        let texts = states.map { state in JSONWriter.texts(state.fields.map { $0.text }) }
+        let seqs = states.map { state in JSONWriter.integers(state.fields.map { $0.seq }) }
         let queries = [
             Query(UpdateSQL.write) {
                 $0.int64Array("items", ids)
-                $0.int64Array("item_seqs", changed.map(\.state.seq))
-                $0.jsonArray("names", changed.map { .some(JSONWriter.texts($0.state.fields.map(\.name))) })
-                $0.jsonArray("texts", changed.map { .some(JSONWriter.texts($0.state.fields.map(\.text))) })
-                $0.jsonArray("seqs", changed.map { .some(JSONWriter.integers($0.state.fields.map(\.seq))) })
+                $0.int64Array("item_seqs", states.map { $0.seq })
+                $0.jsonArray("names", names)
+                $0.jsonArray("texts", texts)
+                $0.jsonArray("seqs", seqs)
                 $0.instant("now", now)
             },
             Query(UpdateSQL.makeDue) {
