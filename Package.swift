@@ -171,9 +171,8 @@ let package = Package(
         target(
             "Triggers", .services,
             [
-                "Basis", "Reactor", "Model", "JSON", "Encodings", "Content", "TriggerRules", "ProviderInterface",
-                "Providers", "Store", "TriggerStore", "GroupCommit", "Workers", "CompiledMessages", "Delivery",
-                .product(name: "Logging", package: "swift-log"),
+                "Reactor", "Model", "Encodings", "Content", "TriggerRules", "Store", "TriggerStore", "GroupCommit",
+                "Workers", "CompiledMessages", "Delivery", .product(name: "Logging", package: "swift-log"),
             ]),
         target(
             "Delivery", .services,
@@ -284,7 +283,8 @@ let package = Package(
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
                 "RegistryRules", "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "WakeUpStore",
-                "TriggerStore", "Credentials", "Registry", "WakeUpRules", "TriggerRules", "Delivery", "WakeUp", "Triggers",
+                "TriggerStore", "Credentials", "Registry", "WakeUpRules", "TriggerRules", "Delivery", "WakeUp",
+                "Triggers",
                 "Requests", "Listener", "Documents", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
@@ -365,7 +365,8 @@ let package = Package(
             "StoreTests",
             [
                 "Basis", "Reactor", "Signing", "Postgres", "Model", "JSON", "Encodings", "Calendar", "RegistryRules",
-                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "TriggerRules", "Store", "WakeUpStore",
+                "LaneRules", "QueueRules", "Content", "Expressions", "WakeUpRules", "TriggerRules", "Store",
+                "WakeUpStore",
                 "TriggerStore", "GroupCommit", "Registry", "TestSupport",
             ]),
         testTarget("WakeUpRulesTests", ["Basis", "Model", "JSON", "Expressions", "WakeUpRules", "TestSupport"]),

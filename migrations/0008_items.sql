@@ -188,8 +188,9 @@ CREATE TRIGGER item_subscriptions_deleted AFTER DELETE ON item_subscriptions REF
 CREATE FUNCTION registrations_left_items() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
-    DELETE FROM item_subscriptions WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    -- Rounds and releases lock windows before subscriptions.
     DELETE FROM device_windows WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
+    DELETE FROM item_subscriptions WHERE registration_id = ANY (ARRAY(SELECT id FROM deleted ORDER BY id));
     RETURN NULL;
 END $$;
 CREATE TRIGGER registrations_left_items AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted

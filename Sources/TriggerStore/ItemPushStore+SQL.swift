@@ -62,7 +62,7 @@ enum ItemPushSQL {
 
     /// Shuts windows that the transaction has locked.
     static let shut = Statement(
-        "item_push_shut",
+        "item_pushes_cut",
         """
         UPDATE device_windows w SET opens_at = shut.opens_at
         FROM unnest(:registrations, :opens_at) AS shut (registration_id, opens_at)

@@ -1,7 +1,6 @@
 import Basis
 import Postgres
 import Store
-import Synchronization
 
 extension ItemSubscriptionStore {
     /// The most subscriptions or templates of one transaction.
@@ -48,16 +47,6 @@ extension ItemSubscriptionStore {
                 Query(PushTemplateSQL.remove) { $0.int64Array("templates", locked) }
             ])
         }
-    }
-}
-
-/// The template up to which this process has looked for unused ones.
-final class TemplateCursor: Sendable {
-    private let id = Atomic<Int64>(0)
-
-    var last: Int64 {
-        get { id.load(ordering: .relaxed) }
-        set { id.store(newValue, ordering: .relaxed) }
     }
 }
 

@@ -8,7 +8,7 @@ import TriggerRules
 package struct ItemSubscriptionStore: Sendable {
     let pool: PostgresPool
     let counts = RowCounts()
-    let templates = TemplateCursor()
+    let templates = SweepCursor()
 
     package init(pool: PostgresPool) { self.pool = pool }
 

@@ -48,8 +48,8 @@ extension UpdateStore {
     }
 }
 
-/// The item up to which this process has looked for idle ones.
-final class IdleItemCursor: Sendable {
+/// The row up to which this process has looked for ones that nobody uses.
+final class SweepCursor: Sendable {
     private let id = Atomic<Int64>(0)
 
     var last: Int64 {

@@ -167,7 +167,7 @@ enum UpdateSQL {
         """)
 
     static let write = Statement(
-        "update_write",
+        "items_write",
         """
         UPDATE items i SET seq = input.seq, field_names = ARRAY(SELECT jsonb_array_elements_text(input.names)),
             field_texts = ARRAY(SELECT jsonb_array_elements_text(input.texts)),

@@ -11,7 +11,7 @@ package struct UpdateStore: Sendable {
     let notifier: WorkNotifier
     private let itemsMax: Int64
     private let counts = RowCounts()
-    let idleCursor = IdleItemCursor()
+    let idleCursor = SweepCursor()
 
     /// The most items of an app.
     package static let itemsPerAppMax: Int64 = 1_000_000

@@ -7,7 +7,7 @@ import TriggerStore
 import Workers
 
 /// Sends the pushes of subscriptions to items: those of followers, whose items were updated, and held ones, whose
-/// device's window opens. It also removes subscriptions that have expired, and items that nobody uses.
+/// device's window opens. It also removes subscriptions that have expired, and items and templates that nobody uses.
 package struct ItemPushService: Sendable {
     /// The subscriptions of one transaction: as many as a planner's slice has members.
     private static let subscriptionsMax = 20_000
@@ -42,7 +42,9 @@ package struct ItemPushService: Sendable {
         }
         let idle = WorkLoop("removals of items delayed", pollEvery: Self.idlePollEvery, context) {
             _ throws(StoreFault) in
-            try await stores.updates.removeIdle() ? .more : .idle
+            let hasMoreItems = try await stores.updates.removeIdle()
+            let hasMoreTemplates = try await stores.subscriptions.removeUnusedTemplates()
+            return hasMoreItems || hasMoreTemplates ? .more : .idle
         }
         first = [rounds[0], releases[0]]
         loops = rounds + releases + [expiry, idle]
