@@ -380,6 +380,7 @@ let package = Package(
             "TriggersTests",
             [
                 "Basis", "Model", "JSON", "Content", "ProviderInterface", "Providers", "CompiledMessages", "Triggers",
+                "TestSupport",
             ]),
         testTarget(
             "WakeUpTests",

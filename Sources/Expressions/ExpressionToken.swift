@@ -2,7 +2,7 @@ import Basis
 
 /// A token of an expression: of a filter, or of a read rule.
 struct ExpressionToken: Equatable, ParsedToken {
-    enum Kind: TokenKind {
+    enum Kind: ParsedTokenKind {
         case identifier(String)
         /// A name behind a dollar sign, without the sign. Only read rules have these.
         case variable(String)

@@ -11,12 +11,12 @@ package protocol TokenParser {
 }
 
 package protocol ParsedToken {
-    associatedtype Kind: TokenKind
+    associatedtype Kind: ParsedTokenKind
 
     var kind: Kind { get }
 }
 
-package protocol TokenKind: Equatable {
+package protocol ParsedTokenKind: Equatable {
     static func symbol(_ symbol: String) -> Self
 }
 

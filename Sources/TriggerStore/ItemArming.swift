@@ -148,11 +148,11 @@ extension ItemArming {
         parameters.text("user", user)
         parameters.textArray("items", terms.items)
         parameters.textArray("fields", terms.fields)
-        parameters.int16("mode", terms.mode.number)
+        parameters.int16("mode", terms.mode.storedNumber)
         parameters.text("trigger", terms.trigger?.text)
         parameters.int64("template", template)
         parameters.int32("pause_seconds", terms.pauseSeconds)
-        parameters.int16("when_paused", terms.whenPaused.number)
+        parameters.int16("when_paused", terms.whenPaused.storedNumber)
         parameters.bytes("identity", terms.identityBytes)
         parameters.instant("expires_at", terms.expiresAt)
     }
@@ -174,7 +174,7 @@ extension ItemArming {
     private var expression: [UInt8] {
         var shared = terms
         shared.items = []
-        return [UInt8(truncatingIfNeeded: terms.mode.number)] + shared.identityBytes
+        return [UInt8(truncatingIfNeeded: terms.mode.storedNumber)] + shared.identityBytes
     }
 
     /// Whether an item would have too many different expressions. Those of the subscription itself are removed before.
@@ -220,10 +220,10 @@ extension ItemArming {
         let arm = Query(ItemArmingSQL.arm) {
             $0.int64("subscription", subscription)
             $0.int64Array("items", items)
-            $0.int16("mode", terms.mode.number)
+            $0.int16("mode", terms.mode.storedNumber)
             $0.text("field", threshold.field)
-            $0.int16("conversion", threshold.conversion.number)
-            $0.int16("comparison", threshold.comparison.number)
+            $0.int16("conversion", threshold.conversion.storedNumber)
+            $0.int16("comparison", threshold.comparison.storedNumber)
             $0.double("bound", threshold.bound)
         }
         return [arm]

@@ -1,3 +1,4 @@
+import Basis
 import Content
 import JSON
 import Model

@@ -12,7 +12,7 @@ struct TriggerSettingsRequestTests {
     @Test("changes the members that it names, and no others")
     func members() throws {
         let nothing = try [Self.read("null"), Self.read("{}")]
-        #expect(nothing.allSatisfy(\.isEmpty))
+        #expect(nothing.allSatisfy { $0.isEmpty })
         let change = try Self.read(
             #"""
             {"enabled": true, "pause_seconds": 0, "allow": ["Double\\.parseDouble\\(\\$\\{[a-z_]+\\}\\) > [0-9.]+"],

@@ -110,7 +110,8 @@ struct UpdateTests {
                     try ItemWorld.update("a", json), app: items.world.app, once: claim, now: dawn
                 ).reply
             }
-            #expect(try await take(#"{"x": 1}"#, key: "k", body: 1) == .taken)
+            let first = try await take(#"{"x": 1}"#, key: "k", body: 1)
+            #expect(first == .taken)
             #expect(try await take(#"{"x": 1}"#, key: "k", body: 1) == .replayed)
             #expect(try await take(#"{"x": 2}"#, key: "k", body: 2) == .mismatch)
             let fields = (0..<256).map { #""f\#($0)": 1"# }.joined(separator: ", ")

@@ -5,6 +5,7 @@ import JSON
 import Model
 import ProviderInterface
 import Providers
+import TestSupport
 import Testing
 import Triggers
 

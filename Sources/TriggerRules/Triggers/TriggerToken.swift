@@ -3,7 +3,7 @@ import Expressions
 
 /// A token of a trigger.
 struct TriggerToken: ParsedToken {
-    enum Kind: TokenKind {
+    enum Kind: ParsedTokenKind {
         case identifier(String)
         case field(FieldReference)
         case text(String)
