@@ -43,9 +43,10 @@ CREATE TABLE push_templates (
     autovacuum_analyze_scale_factor = 0.02);
 
 -- A device's subscription to items. key is its name in the API. user_id: the user whose token made it; null: an API key
--- did. status: 1 active, 2 triggered. mode: 1 MERGE, 2 DISTINCT. pause_seconds: null: the app's. when_paused: 1 newest,
--- 2 drop. identity_hash is the SHA-256 of items, fields and trigger, by which an activation finds the subscription that
--- it overwrites. revision rises with each change of these terms.
+-- did. status: 1 active, 2 triggered. mode: 1 MERGE, 2 DISTINCT. is_shown: a person sees its pushes, which therefore wait
+-- for the end of quiet hours. pause_seconds: null: the app's. when_paused: 1 newest, 2 drop. identity_hash is the SHA-256
+-- of items, fields and trigger, by which an activation finds the subscription that it overwrites. revision rises with
+-- each change of these terms.
 CREATE TABLE item_subscriptions (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key             uuid        NOT NULL UNIQUE,
@@ -58,6 +59,7 @@ CREATE TABLE item_subscriptions (
     mode            smallint    NOT NULL CHECK (mode IN (1, 2)), -- as above
     trigger         text        CHECK (octet_length(trigger) <= 1024),
     template_id     bigint      NOT NULL,
+    is_shown        boolean     NOT NULL DEFAULT true,
     pause_seconds   integer     CHECK (pause_seconds BETWEEN 0 AND 86400),
     when_paused     smallint    NOT NULL CHECK (when_paused IN (1, 2)), -- as above
     identity_hash   bytea       NOT NULL CHECK (octet_length(identity_hash) = 32),
@@ -119,7 +121,8 @@ CREATE INDEX armed_other_of_subscription ON armed_other (subscription_id);
 
 -- Pushes that wait for their device's window: one for each subscription at most. texts are those of the subscription's
 -- fields when its trigger fired. null: they are read from the item when the push goes. The push may go from ready_at
--- on, and is looked at again at due_at.
+-- on, and is looked at again at due_at: when the window opens, or when quiet hours end. A change of the app's quiet hours
+-- makes all of them due.
 CREATE TABLE held_pushes (
     subscription_id bigint      PRIMARY KEY,
     app_id          bigint      NOT NULL,

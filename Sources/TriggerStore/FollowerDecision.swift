@@ -9,6 +9,7 @@ struct FollowerDecision: Sendable {
     private let start: WallInstant
     /// When each registration's window opens.
     private var windows: [Int64: WallInstant]  // lookup only
+    private let quietHours: DeviceQuietHours
     /// The groups that no message can be made for.
     private let failed: Set<[UInt8]>  // lookup only
     private(set) var groups = PushGroups()
@@ -22,11 +23,14 @@ struct FollowerDecision: Sendable {
     private var shut: [Int64: WallInstant] = [:]
     /// Subscriptions that have a push of another item already.
     private var taken: Set<Int64> = []  // lookup only
-    /// Devices that hold a push since this transaction.
+    /// Devices that hold a push since this transaction, before which no other goes.
     private var holding: Set<Int64> = []  // lookup only
 
-    init(_ windows: [Int64: WallInstant] = [:], start: WallInstant, failed: Set<[UInt8]> = []) {
-        (self.windows, self.start, self.failed) = (windows, start, failed)
+    init(
+        _ windows: [Int64: WallInstant] = [:], _ quietHours: DeviceQuietHours = DeviceQuietHours(), start: WallInstant,
+        failed: Set<[UInt8]> = []
+    ) {
+        (self.windows, self.quietHours, self.start, self.failed) = (windows, quietHours, start, failed)
     }
 
     init() { self.init(start: WallInstant(microseconds: 0)) }
@@ -51,10 +55,14 @@ struct FollowerDecision: Sendable {
             if follower.heldItem != candidate.item.id { held.append((follower, start)) }
             return
         }
-        pass(follower, terms.push(isTriggered: false, in: app), ThrottleWindow(opensAt: opensAt))
+        let quietUntil = quietHours.end(for: terms, of: follower.device.registration)
+        pass(
+            follower, terms.push(isTriggered: false, in: app),
+            ThrottleWindow(opensAt: opensAt, quietUntil: quietUntil))
     }
 
-    /// Decides on a push whose subscription holds none. Pushes that the device holds go before it.
+    /// Decides on a push whose subscription holds none. Pushes that the device holds go before it, unless they wait for
+    /// the end of quiet hours: those fall due later than the window opens.
     private mutating func pass(_ follower: LockedFollower, _ push: ItemPush, _ window: ThrottleWindow) {
         let (terms, registration) = (follower.terms, follower.device.registration)
         let item = follower.candidate.item
@@ -63,8 +71,12 @@ struct FollowerDecision: Sendable {
             template: terms.template, fields: terms.fields, texts: item.state.texts(of: terms.fields, terms.mode))
         let key = leaving.groupKey
         if failed.contains(key) { return }
-        if follower.deviceHolds || holding.contains(registration) {
-            if push.whenPaused == .newest { hold(follower, until: max(window.opensAt ?? start, start)) }
+        let opensAt = max(window.opensAt ?? start, start)
+        if follower.deviceDueAt.map({ $0 <= opensAt }) ?? false || holding.contains(registration) {
+            if push.whenPaused == .newest {
+                hold(follower, until: opensAt)
+                holding.insert(registration)
+            }
             return
         }
         switch window.release(HeldPush(push, readyAt: start), now: start) {
@@ -77,10 +89,7 @@ struct FollowerDecision: Sendable {
         }
     }
 
-    private mutating func hold(_ follower: LockedFollower, until: WallInstant) {
-        held.append((follower, until))
-        holding.insert(follower.device.registration)
-    }
+    private mutating func hold(_ follower: LockedFollower, until: WallInstant) { held.append((follower, until)) }
 
     /// The queries that write all but the messages.
     var notes: [Query] {

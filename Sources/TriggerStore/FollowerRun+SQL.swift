@@ -52,21 +52,24 @@ enum FollowerSQL {
     }
 
     /// Followers whose subscription and window are locked, in the order of the parameters. The last columns are the push
-    /// that the subscription holds, and whether the device holds any.
+    /// that the subscription holds, and when the first one falls due that the device holds.
     static let read = Statement(
         "follower_read",
         """
         SELECT asked.place, f.sent_seq, s.template_id, s.fields, s.mode, s.pause_seconds, s.when_paused,
-            s.expires_at <= :now IS TRUE, s.registration_id, r.route_id, r.provider, r.state, held.item_id,
+            s.is_shown, s.expires_at <= :now IS TRUE, s.registration_id, r.route_id, r.provider, r.state, held.item_id,
             held.is_triggered,
-            (SELECT true FROM held_pushes WHERE registration_id = s.registration_id LIMIT 1) IS NOT NULL
+            (SELECT min(due_at) FROM (
+                SELECT due_at FROM held_pushes WHERE registration_id = s.registration_id
+                ORDER BY registration_id, ready_at, subscription_id LIMIT \(ItemSubscriptionStore.perDeviceMax)
+            ) AS own)
         FROM unnest(:items, :subscriptions) WITH ORDINALITY AS asked (item_id, subscription_id, place)
         CROSS JOIN LATERAL (
             SELECT sent_seq FROM item_followers
             WHERE item_id = asked.item_id AND subscription_id = asked.subscription_id LIMIT 1
         ) AS f
         CROSS JOIN LATERAL (
-            SELECT registration_id, template_id, fields, mode, pause_seconds, when_paused, expires_at
+            SELECT registration_id, template_id, fields, mode, is_shown, pause_seconds, when_paused, expires_at
             FROM item_subscriptions WHERE id = asked.subscription_id LIMIT 1
         ) AS s
         CROSS JOIN LATERAL (

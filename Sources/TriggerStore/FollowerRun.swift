@@ -79,11 +79,11 @@ struct FollowerRun: Sendable {
     /// Reads the items with their next followers, and decides on those that miss an update.
     mutating func read(in transaction: PostgresTransaction) async throws(PostgresError) {
         try await readItems(in: transaction)
-        let reader = FollowerReader(candidates, start: start)
+        let reader = FollowerReader(candidates, apps, start: start)
         let found = try await reader.read(in: transaction)
         var failed: Set<[UInt8]> = []  // lookup only
         while true {
-            decision = FollowerDecision(found.windows, start: start, failed: failed)
+            decision = FollowerDecision(found.windows, found.quietHours, start: start, failed: failed)
             for follower in found.followers where decision.stoppedAt == nil {
                 guard let app = apps[follower.candidate.item.app] else { continue }
                 decision.take(follower, app)
@@ -116,12 +116,6 @@ struct FollowerRun: Sendable {
             // An item with many followers waits for a transaction of its own. Its app comes first then.
             items.removeAll { !$0.isLast }
             lastApp = waiting.app - 1
-        }
-        // Limits are applied to the members of one app at a time.
-        cut.hasLimits = items.contains { apps[$0.app]?.hasLimits == true }
-        if cut.hasLimits, let app = items.first?.app {
-            items.removeAll { $0.app != app }
-            lastApp = app
         }
     }
 

@@ -151,6 +151,7 @@ extension ItemArming {
         parameters.int16("mode", terms.mode.storedNumber)
         parameters.text("trigger", terms.trigger?.text)
         parameters.int64("template", template)
+        parameters.bool("is_shown", terms.template.isShown)
         parameters.int32("pause_seconds", terms.pauseSeconds)
         parameters.int16("when_paused", terms.whenPaused.storedNumber)
         parameters.bytes("identity", terms.identityBytes)

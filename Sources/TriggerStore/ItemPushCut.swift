@@ -9,8 +9,6 @@ struct ItemPushCut: Sendable {
     /// nil: by the database's clock. Only tests hand it in.
     let now: WallInstant?
     private let contents: ItemPushContents
-    /// An app of the transaction sets limits, such as quiet hours.
-    var hasLimits = false
     private var templates: [Int64: [UInt8]] = [:]  // lookup only
     private var drafts: [MessageDraft] = []
 
@@ -46,7 +44,6 @@ struct ItemPushCut: Sendable {
         beside notes: [Query], leasing: CutLeasing?, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> ItemPushReply {
         var writer = MessageWriter(drafts, order: leasing?.order, now: now)
-        writer.hasLimits = hasLimits
         let demand = writer.demand
         if let leasing, !demand.isEmpty { writer.admitted = await leasing.admit(demand) }
         let count = drafts.reduce(0) { $0 + $1.memberCount }

@@ -27,15 +27,35 @@ enum ItemPushSQL {
         ORDER BY asked.place
         """)
 
-    /// Whether apps have subscriptions to items switched on, their pause in seconds, and whether they set limits.
+    /// Whether apps have subscriptions to items switched on, their pause in seconds, and whether they set quiet hours.
     static let apps = Statement(
         "item_push_apps",
         """
         SELECT id, deleted_at IS NULL AND coalesce((settings -> 'triggers' ->> 'enabled')::boolean, false),
             coalesce((settings -> 'triggers' ->> 'pause_seconds')::integer, \(TriggerSettings().pauseSeconds)),
-            settings ->> 'quiet_hours' IS NOT NULL OR settings ->> 'daily_cap' IS NOT NULL
+            settings ->> 'quiet_hours' IS NOT NULL
         FROM apps WHERE id = ANY (:apps)
         """)
+
+    /// The end of the quiet hours on the clocks of devices, by their apps' settings: one row for each zone of an app, which
+    /// is evaluated once. null: the zone has no quiet hours now.
+    ///
+    /// It keeps the apps' settings until the transaction ends. A change of them waits, and then finds what was put off.
+    static let quietHours = MemberStatement("item_push_quiet_hours", key: "r.id") {
+        """
+        WITH hours AS MATERIALIZED (
+            SELECT id, coalesce(settings ->> 'time_zone', 'UTC') AS zone,
+                (settings #>> '{quiet_hours,from}')::time AS hour_from,
+                (settings #>> '{quiet_hours,to}')::time AS hour_to
+            FROM apps WHERE id = ANY (:apps) ORDER BY id FOR SHARE
+        ), zones AS MATERIALIZED (
+            SELECT r.app_id, coalesce(r.time_zone, '') AS name, array_agg(r.id) AS registrations
+            FROM registrations r WHERE \($0) GROUP BY r.app_id, coalesce(r.time_zone, '')
+        )
+        SELECT zones.registrations, quiet_until(:now, hours.hour_from, hours.hour_to, zones.name, hours.zone)
+        FROM zones JOIN hours ON hours.id = zones.app_id
+        """
+    }
 
     /// Makes the windows of devices that have none, in the order of their ids. Each is open.
     ///

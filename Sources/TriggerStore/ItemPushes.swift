@@ -68,7 +68,8 @@ extension MessageDraft {
     /// The most receivers of a message that no broadcast may delay.
     private static let transactionalMax = 100
 
-    /// A message of subscriptions to items.
+    /// A message of subscriptions to items. Leases apply no limits to it: its devices' windows have kept quiet hours, and
+    /// daily caps don't count it.
     init(_ content: ItemPushContent, app: AppID, template: PushTemplateID, members: [Member], _ order: ItemPushOrder) {
         var message = NewMessage(
             id: content.id, app: app, format: order.format,
@@ -76,7 +77,7 @@ extension MessageDraft {
             badge: content.badge, lifetime: content.lifetime, content: content.content,
             audience: Audience(.itemSubscribers(template)), readsLocale: content.readsLocale,
             pushType: content.pushType)
-        (message.ignoredLimits, message.origin) = (.dailyCap, .update)
+        (message.ignoredLimits, message.origin) = (.all, .update)
         self.init(message, to: members, parcelMembersMax: order.parcelMembersMax)
     }
 }

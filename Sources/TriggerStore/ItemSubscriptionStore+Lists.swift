@@ -44,8 +44,8 @@ enum ItemSubscriptionListSQL {
         CROSS JOIN LATERAL (SELECT given, content FROM push_templates WHERE id = s.template_id LIMIT 1) AS t
         """
     private static let columns = """
-        s.id, s.key, s.status, s.items, s.fields, s.mode, s.trigger, t.given, t.content, s.pause_seconds, s.when_paused,
-            s.expires_at, s.revision, s.created_at
+        s.id, s.key, s.status, s.items, s.fields, s.mode, s.trigger, t.given, t.content, s.is_shown,
+            s.pause_seconds, s.when_paused, s.expires_at, s.revision, s.created_at
         """
 
     static let one = Statement(
@@ -79,7 +79,8 @@ extension ItemSubscription {
         let (items, fields) = (try row.textArray(), try row.textArray())
         let mode: Stored<UpdateMode> = try row.stored()
         let trigger = try row.textOrNil().map { TriggerTerms(text: $0, threshold: nil) }
-        let template = TemplateSource(given: try row.bytes(), content: try row.bytes())
+        let template = TemplateSource(
+            given: try row.bytes(), content: try row.bytes(), isShown: try row.bool())
         let pauseSeconds = try row.int32OrNil()
         let whenPaused: Stored<WhenPaused> = try row.stored()
         let terms = SubscriptionTerms(

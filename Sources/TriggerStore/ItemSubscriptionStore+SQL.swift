@@ -111,9 +111,9 @@ enum ItemSubscriptionSQL {
         "item_subscription_add",
         """
         INSERT INTO item_subscriptions (key, app_id, registration_id, user_id, items, fields, mode, trigger, template_id,
-            pause_seconds, when_paused, identity_hash, expires_at, created_at)
-        VALUES (:key, :app, :registration, :user, :items, :fields, :mode, :trigger, :template, :pause_seconds,
-            :when_paused, sha256(:identity), :expires_at, \(now))
+            is_shown, pause_seconds, when_paused, identity_hash, expires_at, created_at)
+        VALUES (:key, :app, :registration, :user, :items, :fields, :mode, :trigger, :template, :is_shown,
+            :pause_seconds, :when_paused, sha256(:identity), :expires_at, \(now))
         RETURNING id, created_at
         """)
 
@@ -121,8 +121,9 @@ enum ItemSubscriptionSQL {
         "item_subscription_change",
         """
         UPDATE item_subscriptions SET status = :status, user_id = :user, items = :items, fields = :fields, mode = :mode,
-            trigger = :trigger, template_id = :template, pause_seconds = :pause_seconds, when_paused = :when_paused,
-            identity_hash = sha256(:identity), expires_at = :expires_at, revision = revision + 1
+            trigger = :trigger, template_id = :template, is_shown = :is_shown, pause_seconds = :pause_seconds,
+            when_paused = :when_paused, identity_hash = sha256(:identity), expires_at = :expires_at,
+            revision = revision + 1
         WHERE id = :subscription
         """)
 

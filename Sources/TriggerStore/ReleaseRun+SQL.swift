@@ -64,7 +64,7 @@ enum ReleaseSQL {
         """
         SELECT asked.place, w.opens_at, h.subscription_id, h.item_id, h.ready_at, h.is_triggered,
             coalesce(h.texts, '{}'), r.route_id, r.provider, r.state, s.template_id, s.fields,
-            s.mode, s.pause_seconds, s.when_paused, s.expires_at <= :now IS TRUE
+            s.mode, s.pause_seconds, s.when_paused, s.is_shown, s.expires_at <= :now IS TRUE
         FROM unnest(:registrations) WITH ORDINALITY AS asked (registration_id, place)
         CROSS JOIN LATERAL (
             SELECT opens_at FROM device_windows WHERE registration_id = asked.registration_id LIMIT 1
@@ -74,7 +74,7 @@ enum ReleaseSQL {
             SELECT route_id, provider, state FROM registrations WHERE id = asked.registration_id LIMIT 1
         ) AS r
         LEFT JOIN LATERAL (
-            SELECT template_id, fields, mode, pause_seconds, when_paused, expires_at
+            SELECT template_id, fields, mode, pause_seconds, when_paused, is_shown, expires_at
             FROM item_subscriptions WHERE id = h.subscription_id LIMIT 1
         ) AS s ON true
         ORDER BY asked.place
@@ -83,12 +83,12 @@ enum ReleaseSQL {
     static let remove = Statement(
         "release_remove", "DELETE FROM held_pushes WHERE subscription_id = ANY (:subscriptions)")
 
-    // Due pushes of devices. A locked one belongs to a subscription that is being changed or removed; it comes again.
-    private static func pushes(of until: String) -> String {
+    // Pushes of devices. A locked one belongs to a subscription that is being changed or removed; it comes again.
+    private static func pushes(_ which: String) -> String {
         """
         CROSS JOIN LATERAL (
-            SELECT subscription_id FROM held_pushes
-            WHERE registration_id = asked.registration_id AND due_at \(until)
+            SELECT subscription_id FROM held_pushes own
+            WHERE registration_id = asked.registration_id AND \(which)
             ORDER BY registration_id, ready_at, subscription_id LIMIT :limit FOR UPDATE SKIP LOCKED
         ) AS h
         """
@@ -99,17 +99,22 @@ enum ReleaseSQL {
         "release_drop",
         """
         DELETE FROM held_pushes WHERE subscription_id = ANY (ARRAY(
-            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id) \(pushes(of: "<= :now"))))
+            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id) \(pushes("due_at <= :now"))))
         """)
 
-    /// Puts pushes off to the time when their device's window opens, some of a device at a time.
+    // Whether a person sees the push.
+    private static let isShown = "(SELECT is_shown FROM item_subscriptions WHERE id = own.subscription_id LIMIT 1)"
+
+    /// Puts pushes off to the time when their device's window opens, some of a device at a time. Where quiet hours shut
+    /// it, pushes that nobody sees stay as they are.
     static let putOff = Statement(
         "release_put_off",
         """
         WITH late AS MATERIALIZED (
-            SELECT h.subscription_id, asked.opens_at
-            FROM unnest(:registrations, :opens_at) AS asked (registration_id, opens_at) \(pushes(of: "< asked.opens_at"))
+            SELECT h.subscription_id, asked.until
+            FROM unnest(:registrations, :until, :are_quiet) AS asked (registration_id, until, is_quiet)
+            \(pushes("due_at < asked.until AND (NOT asked.is_quiet OR \(isShown))"))
         )
-        UPDATE held_pushes h SET due_at = late.opens_at FROM late WHERE h.subscription_id = late.subscription_id
+        UPDATE held_pushes h SET due_at = late.until FROM late WHERE h.subscription_id = late.subscription_id
         """)
 }

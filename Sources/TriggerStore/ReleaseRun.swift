@@ -17,6 +17,7 @@ struct ReleaseRun: Sendable {
     private var start = WallInstant(microseconds: 0)
     private var devices: [ClaimedDevice] = []
     private var apps: [Int64: PushApp] = [:]  // lookup only
+    private var quietHours = DeviceQuietHours()
     private var decision = Decision()
 
     init(_ order: ItemPushOrder, now: WallInstant?, _ contents: ItemPushContents) {
@@ -51,7 +52,7 @@ struct ReleaseRun: Sendable {
             texts = try row.optionalTextArray()
             self.device = try PushDevice(device.registration, &row)
             if row.isNull {
-                row.skip(6)
+                row.skip(7)
                 terms = nil
             } else {
                 terms = try PushTerms(&row)
@@ -66,8 +67,8 @@ struct ReleaseRun: Sendable {
         var removed: [Int64] = []
         /// Devices all of whose due pushes are dropped.
         var dropped: [Int64] = []
-        /// Until when the other pushes of each device are put off.
-        var putOff: [Int64: WallInstant] = [:]
+        /// Until when the other pushes of each device are put off. isQuiet: only those that a person sees are.
+        var putOff: [Int64: (until: WallInstant, isQuiet: Bool)] = [:]
         var shut: [Int64: WallInstant] = [:]
         var reported: [(item: StoredItem, subscription: Int64)] = []
     }
@@ -106,7 +107,10 @@ struct ReleaseRun: Sendable {
                 $0.instant("now", start)
             }
         }
-        let answers = try await transaction.run(queries)
+        let ownApps = devices.map(\.app).rising.compactMap { apps[$0] }
+        let quiet = DeviceQuietHours.query(of: registrations.rising, in: ownApps, now: start)
+        let answers = try await transaction.run(queries + (quiet.map { [$0] } ?? []))
+        if quiet != nil { quietHours = try DeviceQuietHours(answers[2]) }
         let kept = Set(try answers[0].map(Int64.init))
         let claimed = devices
         let pushes = try answers[1].map { row throws(PostgresError) in
@@ -127,9 +131,6 @@ struct ReleaseRun: Sendable {
     private mutating func readApps(in transaction: PostgresTransaction) async throws(PostgresError) {
         let query = Query(ItemPushSQL.apps) { $0.int64Array("apps", devices.map(\.app).rising) }
         apps = try PushApp.all(in: try await transaction.run(query))
-        // Limits are applied to the members of one app at a time.
-        cut.hasLimits = devices.contains { apps[$0.app]?.hasLimits == true }
-        if cut.hasLimits, let app = devices.first?.app { devices.removeAll { $0.app != app } }
     }
 
     /// The items whose texts are shown. They are read now, so that the newest go.
@@ -156,9 +157,11 @@ struct ReleaseRun: Sendable {
         // Another push has become the device's first one since the subscriptions were kept. It comes again.
         guard kept.contains(push.subscription) else { return }
         let held = HeldPush(terms.push(isTriggered: push.isTriggered, in: app), readyAt: push.readyAt)
-        switch ThrottleWindow(opensAt: push.opensAt).release(held, now: start) {
+        let quietUntil = quietHours.end(for: terms, of: push.device.registration)
+        switch ThrottleWindow(opensAt: push.opensAt, quietUntil: quietUntil).release(held, now: start) {
         case .send(let opensAt): send(push, terms, items, failed: failed, opensAt: opensAt)
-        case .hold(_, let until), .replace(_, let until): decision.putOff[push.device.registration] = until
+        case .hold(_, let until), .replace(_, let until):
+            decision.putOff[push.device.registration] = (until: until, isQuiet: quietUntil != nil)
         case .drop: decision.removed.append(push.subscription)
         }
     }
@@ -181,7 +184,7 @@ struct ReleaseRun: Sendable {
         if let item, !push.isTriggered { decision.reported.append((item, push.subscription)) }
         let registration = push.device.registration
         decision.shut[registration] = opensAt
-        if opensAt > start { decision.putOff[registration] = opensAt }
+        if opensAt > start { decision.putOff[registration] = (until: opensAt, isQuiet: false) }
     }
 }
 
@@ -216,7 +219,8 @@ extension ReleaseRun {
             queries.append(
                 Query(ReleaseSQL.putOff) {
                     $0.int64Array("registrations", late.map(\.key))
-                    $0.instantArray("opens_at", late.map(\.value))
+                    $0.instantArray("until", late.map(\.value.until))
+                    $0.boolArray("are_quiet", late.map(\.value.isQuiet))
                     $0.int64("limit", Self.othersMax)
                 })
         }

@@ -33,12 +33,11 @@ struct PushApp: Sendable {
     /// Whether subscriptions to items are on, and the app was not deleted.
     let isEnabled: Bool
     let pauseSeconds: Int32
-    /// Whether the app sets limits, such as quiet hours.
-    let hasLimits: Bool
+    let hasQuietHours: Bool
 
     init(_ row: inout Row) throws(PostgresError) {
         (id, isEnabled) = (try row.int64(), try row.bool())
-        (pauseSeconds, hasLimits) = (try row.int32(), try row.bool())
+        (pauseSeconds, hasQuietHours) = (try row.int32(), try row.bool())
     }
 
     /// The settings of apps, by their ids.
@@ -52,11 +51,13 @@ struct PushTerms: Sendable {
     let template: Int64
     let fields: [String]
     let mode: UpdateMode
+    /// Whether a person sees the push.
+    let isShown: Bool
     let isExpired: Bool
     private let pauseSeconds: Int32?
     private let whenPaused: WhenPaused
 
-    /// Reads six columns.
+    /// Reads seven columns.
     init(_ row: inout Row) throws(PostgresError) {
         (template, fields) = (try row.int64(), try row.textArray())
         let mode: Stored<UpdateMode> = try row.stored()
@@ -64,7 +65,7 @@ struct PushTerms: Sendable {
         pauseSeconds = try row.int32OrNil()
         let whenPaused: Stored<WhenPaused> = try row.stored()
         self.whenPaused = whenPaused.value
-        isExpired = try row.bool()
+        (isShown, isExpired) = (try row.bool(), try row.bool())
     }
 
     func push(isTriggered: Bool, in app: PushApp) -> ItemPush {

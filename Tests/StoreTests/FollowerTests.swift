@@ -32,7 +32,7 @@ struct FollowerTests {
             #expect(try await items.number(of: "messages") == 1, "they share a message")
             #expect(try await items.number(of: "item_due") == 0)
             #expect(try await items.follow(at: after(99)) == [])
-            let isOfUpdate = "SELECT count(*) FROM messages WHERE origin = 2 AND ignored_limits = 2 AND priority = 1"
+            let isOfUpdate = "SELECT count(*) FROM messages WHERE origin = 2 AND ignored_limits = 3 AND priority = 1"
             #expect(try await items.world.number(isOfUpdate) == 1)
         }
     }
@@ -216,20 +216,21 @@ struct FollowerTests {
         }
     }
 
-    @Test("share no transaction with those of another app if theirs sets limits")
-    func limits() async throws {
+    @Test("share a transaction with those of another app, whose quiet hours are not theirs")
+    func neighbour() async throws {
         try await withItems { items in
             let neighbour = try await items.world.neighbour().app
             let enabled = "UPDATE apps SET settings = settings || '{\"triggers\": {\"enabled\": true}}'"
             try await items.world.pool.script(enabled)
-            try await items.change { $0.limits.dailyCap = .set(1) }
+            try await items.world.spare(quiet: (11, 13))
             for app in [items.world.app, neighbour] {
                 try await items.register("phone-\(app.value)", app: app)
                 try await items.subscribe("phone-\(app.value)", try Self.price(), app: app)
                 try await items.update("anduct", #"{"last_price": 1}"#, app: app)
             }
-            #expect(try await items.follow(at: after(1)) == [1, 1])
-            #expect(try await items.cut().count == 2)
+            #expect(try await items.follow(at: after(1)) == [1])
+            #expect(try await items.cut() == ["phone-\(neighbour.value) price: 1"])
+            #expect(try await items.held().count == 1)
         }
     }
 }

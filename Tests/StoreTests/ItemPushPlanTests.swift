@@ -63,6 +63,8 @@ struct ItemPushPlanTests {
         ("item_push_keep_subscriptions", "using item_subscriptions_pkey on item_subscriptions"),
         ("item_push_shut", "using device_windows_pkey on device_windows"),
         ("item_push_note", " on item_followers"),
+        ("item_push_quiet_hours", "using registrations_pkey on registrations"),
+        ("limits_wake_held", "using held_pushes_of_apps on held_pushes"),
         ("follower_claim", "using item_due_of_apps on item_due"),
         ("follower_next", "using item_followers_pkey on item_followers"),
         ("follower_make_windows", "using registrations_pkey on registrations"),
@@ -80,7 +82,7 @@ struct ItemPushPlanTests {
     ]
 
     private static let prefixes = [
-        "item_subscription", "item_arming", "push_templates", "item_push", "follower", "release_",
+        "item_subscription", "item_arming", "push_templates", "item_push", "follower", "release_", "limits_wake_held",
     ]
     /// Statements that run under `PlannerSQL.inKeyOrder`; the others run under `PlannerSQL.throughKeys`.
     private static let inKeyOrder = ["item_push", "follower", "release_"]
@@ -99,6 +101,7 @@ struct ItemPushPlanTests {
         try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "\(price) > 1 || \(price) < 0"))
         for other in ["two", "three"] { try await items.subscribe(other, follower) }
         try await items.update("a", #"{"last_price": 2}"#)
+        try await items.world.spare(quiet: (1, 2))
         try await items.release(at: StoreWorld.dawn)
         try await items.follow(at: StoreWorld.dawn + .seconds(1))
         try await items.retire("three")

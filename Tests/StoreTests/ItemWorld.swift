@@ -17,14 +17,18 @@ struct ItemWorld {
     let stores: TriggerStores
 
     /// Registers an installation, with a token of its own.
+    /// - Parameter isOwn: the user's token does so.
     @discardableResult
     func register(
-        _ installation: String, user: String? = nil, app: AppID? = nil, at now: WallInstant = dawn
+        _ installation: String, user: String? = nil, isOwn: Bool = false, zone: String? = nil, app: AppID? = nil,
+        at now: WallInstant = dawn
     ) async throws -> RegistrationID {
         var registration = DeviceRegistration(
             installation: installation, provider: .fcm,
             token: DeviceToken(bytes: Array("token-of-\(installation)".utf8)))
         registration.profile[.user] = user.map { .set($0) } ?? .clear
+        registration.profile[.timeZone] = zone.map { .set($0) } ?? .keep
+        registration.claimant = isOwn ? user : nil
         return try await world.stores.registry.register([registration], app: app ?? world.app, now: now)[0].get()
             .record.id
     }

@@ -293,7 +293,7 @@ struct QueryPlanTests {
         var plans: [(name: String, plan: String)] = []
         for (name, count, sql) in prepared where !sql.contains("pg_prepared_statements") {
             // Statements that run under the settings of batches, which already matter at this size.
-            let isOfBatches = name.contains("app_removal") || ["limits_wake", "plan_end"].contains(name)
+            let isOfBatches = name.contains("app_removal") || name.contains("limits_wake") || name == "plan_end"
             let seqscan = isOfBatches ? "off" : "on"
             let bitmapscan = name.hasPrefix("member_") ? "off" : "on"
             let setting = """

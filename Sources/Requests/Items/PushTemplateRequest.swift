@@ -37,7 +37,9 @@ struct PushTemplateRequest {
         }
         let content = try content(of: given, fields: fields)
         return PushTemplateRequest(
-            source: TemplateSource(given: bytes, content: StoredContent.encode(content)), content: content)
+            source: TemplateSource(
+                given: bytes, content: StoredContent.encode(content), isShown: content.options.pushType == .alert),
+            content: content)
     }
 
     private static func content(of given: JSONObject, fields: [String]) throws(Problem) -> MessageContent {

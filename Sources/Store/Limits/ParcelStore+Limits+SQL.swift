@@ -87,6 +87,49 @@ enum LimitSQL {
         return [Query(PlannerSQL.throughKeys), wake]
     }
 
+    // Makes held pushes of subscriptions to items due, behind a place in the order in which they fall due. Releases decide
+    // on them again: some wait for the end of quiet hours. Those that wait for a pause are put off once more.
+    private static let wakeHeld = Statement(
+        "limits_wake_held",
+        """
+        WITH waiting AS MATERIALIZED (
+            SELECT subscription_id, due_at FROM held_pushes
+            WHERE (app_id, due_at, subscription_id) > (:app, coalesce(:due_at, :now, now()), :subscription)
+                AND (app_id, due_at) <= (:app, 'infinity')
+            ORDER BY app_id, due_at, subscription_id LIMIT :limit FOR UPDATE
+        ), woken AS (
+            UPDATE held_pushes h SET due_at = coalesce(:now, now()) FROM waiting
+            WHERE h.subscription_id = waiting.subscription_id
+        )
+        SELECT due_at, subscription_id, (SELECT count(*) FROM waiting) FROM waiting
+        ORDER BY due_at DESC, subscription_id DESC LIMIT 1
+        """)
+
+    /// The place of a held push in the order in which they fall due.
+    struct HeldPlace: Equatable, Sendable {
+        let dueAt: WallInstant
+        let subscription: Int64
+    }
+
+    /// Returns the query that wakes the next held pushes of subscriptions to items. It runs behind `waking` or
+    /// `PlannerSQL.throughKeys`. The answer is the place of the last one that became due, and their number; no row: none
+    /// did.
+    ///
+    /// A release that went by other quiet hours has ended by then, because it keeps the app's settings.
+    ///
+    /// - Parameter place: nil: the first ones.
+    static func wakingHeld(
+        _ app: AppID, at now: WallInstant?, behind place: HeldPlace? = nil, atOnce wokenMax: Int64
+    ) -> Query {
+        Query(wakeHeld) {
+            $0.int64("app", app.value)
+            $0.instant("due_at", place?.dueAt)
+            $0.int64("subscription", place?.subscription ?? .max)
+            $0.int64("limit", wokenMax)
+            $0.instant("now", now)
+        }
+    }
+
     /// Adds the message to each user's day unless the cap is reached; repeating it changes nothing. It locks every
     /// existing row, in the order of the keys. Each user occurs once.
     static let count = Statement(

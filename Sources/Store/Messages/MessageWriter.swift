@@ -92,7 +92,7 @@ package struct MessageWriter: Sendable {
     private let writeOwnValues: [Query]
     /// The app sets limits: `locks` runs after its users are counted, and not among `writes()`. Every lease counts users
     /// before it locks badges. In the other order, this transaction and a lease could deadlock.
-    package var hasLimits = false
+    var hasLimits = false
     /// The service routes whose new parcels are leased. The caller sets those that the dispatcher admitted for `demand`,
     /// and only with an order. Without any, every parcel is left ready for any process.
     package var admitted: Set<ServiceRoute> = []  // lookup only

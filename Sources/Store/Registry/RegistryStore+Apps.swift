@@ -60,8 +60,8 @@ extension RegistryStore {
     /// Changes an app; nil: it is gone.
     ///
     /// If quiet hours move, the pushes that wait for their end are judged again. `wokenMax` parcels are woken with the
-    /// change itself. The others follow, as many at a time, with those deferred by the old hours before all saw the
-    /// change. After a fault the caller repeats the change: woken parcels stay woken.
+    /// change itself, and as many held pushes of subscriptions. The others follow, as many at a time, with those deferred
+    /// by the old hours before all saw the change. After a fault the caller repeats the change: woken ones stay woken.
     package func changeApp(
         _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 5_000, now: WallInstant? = nil
     ) async throws(StoreFault) -> AppRecord? {
@@ -74,13 +74,19 @@ extension RegistryStore {
             $0.json("trigger_hooks", change.hookMembers)
             $0.json("settings", change.otherMembers)
         }
-        let waking = change.movesQuietHours ? LimitSQL.waking(app, at: now, atOnce: wokenMax) : []
+        let waking =
+            change.movesQuietHours
+            ? LimitSQL.waking(app, at: now, atOnce: wokenMax)
+                + [LimitSQL.wakingHeld(app, at: now, atOnce: wokenMax)] : []
         let revoking = change.wakeUp.isEnabled == false ? [Query(revoking: app, .disabled)] : []
         let queries = [query] + waking + revoking
         let changed = try await translated(await pool.retryingRun(queries)[0].first(AppRecord.init))
         guard let changed else { return nil }
         slugs.cache(changed)
-        if change.movesQuietHours { try await translated(await wake(app, atOnce: wokenMax, now: now)) }
+        if change.movesQuietHours {
+            try await translated(await wake(app, atOnce: wokenMax, now: now))
+            try await translated(await wakeHeld(app, atOnce: wokenMax, now: now))
+        }
         return changed
     }
 
@@ -94,6 +100,19 @@ extension RegistryStore {
             (count, last) = try await pool.retryingRun(queries)[1].one { row throws(PostgresError) in
                 (try row.int64(), try row.int64())
             }
+        }
+    }
+
+    private func wakeHeld(_ app: AppID, atOnce wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
+        var place: LimitSQL.HeldPlace?
+        var count = wokenMax
+        while count == wokenMax {
+            let query = LimitSQL.wakingHeld(app, at: now, behind: place, atOnce: wokenMax)
+            let woken = try await pool.retryingRun([Query(PlannerSQL.throughKeys), query])[1].first {
+                row throws(PostgresError) in
+                (LimitSQL.HeldPlace(dueAt: try row.instant(), subscription: try row.int64()), count: try row.int64())
+            }
+            (place, count) = (woken?.0, woken?.count ?? 0)
         }
     }
 

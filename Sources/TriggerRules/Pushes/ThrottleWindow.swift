@@ -6,7 +6,7 @@ import Basis
 /// - A subscription holds one push at most. A newer one takes its place, unless a trigger made the held one.
 /// - Without a trigger, a push is held for a second, so that the updates of that second are one push. A trigger's push
 ///   goes at once if the window is open.
-/// - Quiet hours are a shut window.
+/// - Quiet hours are a shut window, for pushes that a person sees.
 ///
 /// The caller takes the window in the transaction that cuts the push, so that no push that was never sent shuts it.
 /// Held pushes that are ready go before new ones, by rising `readyAt`: otherwise a busy subscription would take every
@@ -18,7 +18,7 @@ package struct ThrottleWindow: Equatable, Sendable {
 
     /// The end of the pause after the last push; nil: none was sent. The window is open from this time on.
     package let opensAt: WallInstant?
-    /// The end of the device's quiet hours; nil: there are none now.
+    /// The end of the device's quiet hours; nil: there are none now, or nobody sees the push.
     package let quietUntil: WallInstant?
 
     package init(opensAt: WallInstant?, quietUntil: WallInstant? = nil) {

@@ -70,8 +70,12 @@ package struct TemplateSource: Equatable, Sendable {
     package let given: [UInt8]
     /// The message as `StoredContent` writes it, with `${field}` and `$[1]` in its texts.
     package let content: [UInt8]
+    /// Whether a person sees the push. Such a push waits for the end of quiet hours.
+    package let isShown: Bool
 
-    package init(given: [UInt8], content: [UInt8]) { (self.given, self.content) = (given, content) }
+    package init(given: [UInt8], content: [UInt8], isShown: Bool = true) {
+        (self.given, self.content, self.isShown) = (given, content, isShown)
+    }
 }
 
 /// The raw values are stored in the database. The API has the words `active` and `triggered`.
