@@ -84,6 +84,9 @@ CREATE TABLE registrations (
     provider     smallint    NOT NULL,
     kind         smallint    NOT NULL,
     state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)), -- 1 active, 2 suspected, 3 retired
+    -- false: only users' tokens have registered it. It is then in no broadcast, and is forgotten with its last
+    -- subscription to items.
+    is_backends  boolean     NOT NULL DEFAULT true,
     generation   integer     NOT NULL DEFAULT 1 CHECK (generation > 0),
     installation text        NOT NULL CHECK (octet_length(installation) BETWEEN 1 AND 256),
     token        bytea       NOT NULL CHECK (octet_length(token) BETWEEN 1 AND 4096),
@@ -113,7 +116,7 @@ CREATE TABLE registrations (
 CREATE UNIQUE INDEX registrations_live_token ON registrations (app_id, provider, sha256(token))
     WHERE state < 3; -- 3 retired
 -- The planner walks an app's live registrations in id order.
-CREATE INDEX registrations_planning ON registrations (app_id, kind, id) INCLUDE (route_id)
+CREATE INDEX registrations_planning ON registrations (app_id, kind, id) INCLUDE (route_id, is_backends)
     WHERE state < 3; -- 3 retired
 -- Devices are also found by user, tag and state. An index for each filter would cost every registration. Only users and
 -- tags have one, and the few registrations that are not active.

@@ -73,15 +73,18 @@ package struct StoredRegistration: Equatable, Sendable {
     package var asOf: WallInstant?
     /// The named route, if this generation was found in the sibling environment: there the token is unknown.
     package var mistakenRoute: RouteID?
+    /// Whether a backend has registered it; false: only users themselves have.
+    package var isBackends: Bool
 
     package init(
         id: RegistrationID?, installation: String, kind: TokenKind, route: RouteID, provider: Provider,
         token: DeviceToken, state: RegistrationState, generation: TokenGeneration, profile: RegistrationProfile,
-        asOf: WallInstant?, mistakenRoute: RouteID? = nil
+        asOf: WallInstant?, mistakenRoute: RouteID? = nil, isBackends: Bool = true
     ) {
         (self.id, self.installation, self.kind, self.route) = (id, installation, kind, route)
         (self.provider, self.token, self.state, self.generation) = (provider, token, state, generation)
         (self.profile, self.asOf, self.mistakenRoute) = (profile, asOf, mistakenRoute)
+        self.isBackends = isBackends
     }
 
     init(creating incoming: IncomingRegistration) {
@@ -89,7 +92,8 @@ package struct StoredRegistration: Equatable, Sendable {
         self.init(
             id: nil, installation: input.installation, kind: input.kind, route: incoming.route,
             provider: input.provider, token: input.token, state: .active, generation: TokenGeneration(1),
-            profile: RegistrationProfile().changed(by: input.profile), asOf: input.asOf)
+            profile: RegistrationProfile().changed(by: input.profile), asOf: input.asOf,
+            isBackends: input.claimant == nil)
     }
 
     /// True if the provider sees the same token. Tokens of two providers may be equal by chance.
@@ -124,6 +128,7 @@ package struct StoredRegistration: Equatable, Sendable {
         row.state = .active
         row.profile = profile.changed(by: input.profile)
         row.asOf = input.asOf ?? asOf
+        if input.claimant == nil { row.isBackends = true }
         // An answer from the old route (the wrong environment, for example) must not judge the token on the new one.
         if !row.hasSameToken(as: self) || row.route != route { row.beginGeneration(generation.next) }
         return row

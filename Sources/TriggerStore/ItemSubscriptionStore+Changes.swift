@@ -73,18 +73,18 @@ extension ItemSubscriptionStore {
         return .changedMeanwhile
     }
 
-    /// Removes a subscription, and drops the push that it holds.
+    /// Removes a subscription, and drops the push that it holds. The device may be forgotten with it.
     ///
     /// - Returns: whether the device had it.
     package func remove(
         _ key: UniversalID, of registration: RegistrationID, now: WallInstant? = nil
     ) async throws(StoreFault) -> Bool {
         let remove = Query(ItemSubscriptionSQL.remove) { $0.subscription(key, of: registration, now) }
-        return try await translated(
-            await pool.retryingRun([Query(PlannerSQL.throughKeys), remove])[1].affectedRows > 0)
+        return try await self.remove(by: remove, of: [registration.value]) > 0
     }
 
-    /// Removes a device's subscriptions of one status, or all, and drops the pushes that they hold.
+    /// Removes a device's subscriptions of one status, or all, and drops the pushes that they hold. The device may be
+    /// forgotten with its last one.
     ///
     /// - Returns: the number of subscriptions.
     package func removeAll(
@@ -95,7 +95,7 @@ extension ItemSubscriptionStore {
             $0.int16("status", status?.rawValue)
             $0.instant("now", now)
         }
-        return try await translated(await pool.retryingRun([Query(PlannerSQL.throughKeys), remove])[1].affectedRows)
+        return try await self.remove(by: remove, of: [registration.value])
     }
 }
 

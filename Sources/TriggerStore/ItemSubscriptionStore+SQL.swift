@@ -132,6 +132,7 @@ enum ItemSubscriptionSQL {
         """
         DELETE FROM item_subscriptions s
         WHERE key = :key AND registration_id = :registration AND \(isLive("s"))
+        RETURNING registration_id
         """)
 
     /// Removes a device's subscriptions, locked in the order of their ids.
@@ -145,14 +146,24 @@ enum ItemSubscriptionSQL {
                     AND (:status IS NULL OR status = :status) AND \(isLive("s"))
                 ORDER BY registration_id, status, id))
             ORDER BY id FOR UPDATE))
+        RETURNING registration_id
         """)
 
-    /// Removes subscriptions that have expired, those that expired first.
+    /// Subscriptions that have expired, those that expired first.
+    static let findExpired = Statement(
+        "item_subscription_find_expired",
+        """
+        SELECT id, registration_id FROM item_subscriptions WHERE expires_at <= coalesce(:now, now())
+        ORDER BY expires_at, id LIMIT :limit
+        """)
+
+    /// Removes those of some subscriptions that have expired still.
     static let removeExpired = Statement(
         "item_subscription_remove_expired",
         """
         DELETE FROM item_subscriptions WHERE id = ANY (ARRAY(
-            SELECT id FROM item_subscriptions WHERE expires_at <= coalesce(:now, now())
-            ORDER BY expires_at, id LIMIT :limit FOR UPDATE SKIP LOCKED))
+            SELECT id FROM item_subscriptions WHERE id = ANY (:subscriptions) AND expires_at <= coalesce(:now, now())
+            ORDER BY id FOR UPDATE SKIP LOCKED))
+        RETURNING registration_id
         """)
 }

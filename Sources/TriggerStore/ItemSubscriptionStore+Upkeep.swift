@@ -6,16 +6,25 @@ extension ItemSubscriptionStore {
     /// The most subscriptions or templates of one transaction.
     static let removedMax: Int64 = 1_000
 
-    /// Removes subscriptions that have expired, a bounded number of them, with the pushes that they hold.
+    /// Removes subscriptions that have expired, a bounded number of them, with the pushes that they hold. Devices may be
+    /// forgotten with them.
     ///
     /// - Returns: whether more may be left.
     package func removeExpired(now: WallInstant? = nil) async throws(StoreFault) -> Bool {
-        let remove = Query(ItemSubscriptionSQL.removeExpired) {
+        let find = Query(ItemSubscriptionSQL.findExpired) {
             $0.instant("now", now)
             $0.int64("limit", Self.removedMax)
         }
-        return try await translated(
-            await pool.retryingRun([Query(PlannerSQL.throughKeys), remove])[1].affectedRows > 0)
+        let found = try await translated(
+            await pool.runThroughKeys(find, isReadOnly: true).map { row throws(PostgresError) in
+                (id: try row.int64(), registration: try row.int64())
+            })
+        if found.isEmpty { return false }
+        let remove = Query(ItemSubscriptionSQL.removeExpired) {
+            $0.int64Array("subscriptions", found.map(\.id))
+            $0.instant("now", now)
+        }
+        return try await self.remove(by: remove, of: found.map(\.registration).rising) > 0
     }
 
     /// Looks at the next templates, and removes those that no subscription has.

@@ -127,6 +127,9 @@ struct ServedOwnDeviceTests {
             let tagged = #", "device": \#(ItemApp.registration("a:1", #", "tags": ["vip"]"#))"#
             try await world.expect(403, "permission_denied", as: ann, "POST", Self.all, ItemApp.activation(tagged))
             try await world.expect(204, as: ann, "DELETE", path)
+            for path in [Self.all, path] { try await world.expect(404, "unknown_device", as: ann, "GET", path) }
+            try await world.refuse(.unknownDevice, "GET", Self.phone)
+            try await world.expect(201, as: ann, "POST", Self.all, ItemApp.activation(device))
         }
     }
 

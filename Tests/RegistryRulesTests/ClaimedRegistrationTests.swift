@@ -60,6 +60,23 @@ struct ClaimedRegistrationTests {
         #expect(claim(by: "Zoe\u{308}", existing: row).change == .stale)
     }
 
+    @Test("makes no backend's device, and leaves a backend's to it")
+    func whose() {
+        let claimed = claim(by: "ada")
+        #expect(!claimed.row.isBackends)
+        #expect(claim(by: "ada", existing: stored("a", token: "S")).row.isBackends)
+        var own = claimed.row
+        own.id = RegistrationID(1)
+        #expect(claim(by: "ada", existing: own).row == own)
+        #expect(claim(by: "ada", existing: own).change == .unchanged)
+        var registration = DeviceRegistration(installation: "a", provider: .fcm, token: token("T"))
+        registration.profile[.user] = .set("ada")
+        let decision = TokenLifecycle.register(
+            existing: own, holder: nil,
+            incoming: IncomingRegistration(registration: registration, route: RouteID(7)))
+        #expect(decision.row.isBackends && decision.change == .refreshed && decision.isWideRowChanged)
+    }
+
     @Test("takes a token that only subscriptions to a data tree have named")
     func ofWakeUps() {
         var holder = stored("wakeup-1", token: "T", user: nil)

@@ -50,7 +50,11 @@ struct ItemPushPlanTests {
         ("item_subscription_lock", "using item_subscriptions_key_key on item_subscriptions"),
         ("item_subscription_count", "using item_subscriptions_of_device on item_subscriptions"),
         ("item_subscription_remove_all", "using item_subscriptions_of_device on item_subscriptions"),
-        ("item_subscription_remove_expired", "using item_subscriptions_expiring on item_subscriptions"),
+        ("item_subscription_find_expired", "using item_subscriptions_expiring on item_subscriptions"),
+        ("item_subscription_remove_expired", "using item_subscriptions_pkey on item_subscriptions"),
+        ("item_subscription_lock_own", "using registrations_pkey on registrations"),
+        ("item_subscription_lock_own_windows", "using device_windows_pkey on device_windows"),
+        ("item_subscription_forget_devices", "using registrations_pkey on registrations"),
         ("item_subscriptions_page", "using item_subscriptions_of_device on item_subscriptions"),
         ("item_arming_is_full", "using armed_other_pkey on armed_other"),
         ("item_arming_disarm", "using armed_of_subscription on armed"),
@@ -113,7 +117,11 @@ struct ItemPushPlanTests {
         _ = try await store.subscriptions(of: phone, status: nil, after: 0, limit: 9)
         _ = try await store.remove(made.key, of: phone)
         _ = try await store.removeAll(of: phone, status: nil)
-        _ = try await store.removeExpired()
+        let own = try await items.register("own", user: "ann", isOwn: true)
+        try await items.subscribe("own", follower)
+        _ = try await store.removeAll(of: own, status: nil)
+        try await items.subscribe("two", try ItemWorld.terms(["a"], expiresAt: StoreWorld.dawn + .seconds(1)))
+        _ = try await store.removeExpired(now: StoreWorld.dawn + .seconds(2))
         try await items.world.pool.script(
             "INSERT INTO push_templates (app_id, sha256, given, content) VALUES (1, sha256(''), '', '')")
         _ = try await store.removeUnusedTemplates()

@@ -23,7 +23,8 @@ package struct DeviceRegistration: Equatable, Sendable {
     /// installation or of the token's holder is newer. A state without this time counts from its registration.
     package var asOf: WallInstant?
     /// The user who registers the installation itself; nil: a backend does. It is ignored, as a stale one, if the stored
-    /// registration of the installation or of the token's holder names another user, or none.
+    /// registration of the installation or of the token's holder names another user, or none. A device that no backend has
+    /// registered is in no broadcast.
     package var claimant: String?
 
     package init(

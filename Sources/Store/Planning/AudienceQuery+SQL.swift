@@ -11,6 +11,8 @@ import Postgres
 /// searched for among the rows of a large one. The order has these columns too, because no other index has that order.
 /// A comparison of several columns ends a walk only where its first column passes. If that were the app, a user with
 /// few rows would be searched for to the app's end.
+///
+/// Registrations that only users' tokens made are in no broadcast. They don't fit there, and are reached by name alone.
 enum AudienceSQL {
     private static let isLive = "state < \(RegistrationState.retired.sql)"
 
@@ -21,7 +23,8 @@ enum AudienceSQL {
         ORDER BY app_id, kind, id LIMIT :limit
         """
 
-    static let live = Statement("plan_live", "SELECT id, route_id \(living)")
+    /// The next live registrations, with whether each fits.
+    static let live = Statement("plan_live", "SELECT id, route_id, is_backends \(living)")
 
     // No provider named means all of them.
     private static func isWanted(_ row: String) -> String {
@@ -42,8 +45,8 @@ enum AudienceSQL {
         Statement(
             name,
             """
-            WITH next AS MATERIALIZED (SELECT id, route_id, provider \(living))
-            SELECT next.id, next.route_id, \(isWanted("next")) AND \(fits) FROM next
+            WITH next AS MATERIALIZED (SELECT id, route_id, provider, is_backends \(living))
+            SELECT next.id, next.route_id, next.is_backends AND \(isWanted("next")) AND \(fits) FROM next
             """)
     }
 
@@ -64,7 +67,7 @@ enum AudienceSQL {
     static func liveFiltered(by filter: FilterSQL) -> Statement {
         Statement(
             unprepared: """
-                SELECT r.id, r.route_id, \(isWanted("r")) AND \(filter.condition)
+                SELECT r.id, r.route_id, r.is_backends AND \(isWanted("r")) AND \(filter.condition)
                 FROM (SELECT * \(living)) AS r \(filter.joins)
                 """)
     }
@@ -161,13 +164,13 @@ enum AudienceSQL {
                 CROSS JOIN LATERAL (SELECT t.registration_id \(tagged("driver.tag"))) AS walked
             ORDER BY 1 LIMIT :limit
         )
-        SELECT next.id, coalesce(r.route_id, 0), r.route_id IS NOT NULL AND \(isWanted("r"))
+        SELECT next.id, coalesce(r.route_id, 0), coalesce(r.is_backends, false) AND \(isWanted("r"))
             AND (SELECT count(*) FROM registration_tags t WHERE t.registration_id = next.id AND t.tag = ANY (:all))
                 = cardinality(:all)
             AND (cardinality(:any) = 0 OR \(has(":any", "next.id")) IS NOT NULL)
             AND \(has(":none", "next.id")) IS NULL
         FROM next LEFT JOIN LATERAL (
-            SELECT route_id, provider FROM registrations
+            SELECT route_id, provider, is_backends FROM registrations
             WHERE id = next.id AND app_id = :app AND kind = :kind AND \(isLive) LIMIT 1
         ) AS r ON true
         """)

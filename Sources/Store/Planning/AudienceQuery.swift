@@ -23,8 +23,7 @@ struct AudienceQuery: Sendable {
     func read(in transaction: PostgresTransaction) async throws(PostgresError) -> FoundMembers {
         switch selection {
         case .all where providers.isEmpty:
-            let members = try await transaction.run(Query(AudienceSQL.live, range)).map(Member.init)
-            return FoundMembers(members, through: members.last?.id ?? plan.horizon, isLast: members.count < idsMax)
+            return try await examine(Query(AudienceSQL.live, range), in: transaction)
         case .all:
             return try await examine(AudienceSQL.liveNarrowed, in: transaction) { $0.textArray("tags", [String]()) }
         case .installations(let names):

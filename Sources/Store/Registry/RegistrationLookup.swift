@@ -103,7 +103,7 @@ extension StoredRegistration {
             id: id, installation: try row.text(), kind: try row.stored(), route: RouteID(try row.int64()),
             provider: try row.stored(), token: DeviceToken(bytes: try row.bytes()), state: try row.stored(),
             generation: TokenGeneration(try row.int32()), profile: try RegistrationProfile(&row), asOf: nil,
-            mistakenRoute: try row.int64OrNil().map(RouteID.init))
+            mistakenRoute: try row.int64OrNil().map(RouteID.init), isBackends: try row.bool())
     }
 }
 

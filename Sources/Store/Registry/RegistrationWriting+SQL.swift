@@ -53,7 +53,7 @@ package enum RegistrationSQL {
         """
         SELECT r.id, r.created_at, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation,
             \(ProfileSQL.columns(of: "r")),
-            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END
+            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END, r.is_backends
         FROM registrations r
         WHERE r.id = ANY (ARRAY(
             SELECT r.id FROM unnest(:installations, :kinds) AS input (installation, kind) \(named)
@@ -97,9 +97,9 @@ package enum RegistrationSQL {
         """
         UPDATE registrations r SET state = \(RegistrationState.active.sql), route_id = input.route_id,
             provider = input.provider, generation = input.generation, token = input.token,
-            \(ProfileSQL.assignments)
-        FROM unnest(:registrations, :routes, :providers, :generations, :tokens, \(ProfileSQL.arrays))
-            AS input (id, route_id, provider, generation, token, \(ProfileSQL.columns))
+            is_backends = input.is_backends, \(ProfileSQL.assignments)
+        FROM unnest(:registrations, :routes, :providers, :generations, :tokens, :are_backends, \(ProfileSQL.arrays))
+            AS input (id, route_id, provider, generation, token, is_backends, \(ProfileSQL.columns))
         WHERE r.id = input.id
         """)
 
@@ -110,13 +110,15 @@ package enum RegistrationSQL {
         """
         WITH input AS MATERIALIZED (
             SELECT nextval('registrations_id_seq') AS id, coalesce(:now, clock_timestamp()) AS created_at, new.*
-            FROM unnest(:routes, :providers, :kinds, :installations, :tokens, \(ProfileSQL.arrays), :badges, :as_of)
-                AS new (route_id, provider, kind, installation, token, \(ProfileSQL.columns), badge, as_of)
+            FROM unnest(:routes, :providers, :kinds, :installations, :tokens, :are_backends, \(ProfileSQL.arrays),
+                :badges, :as_of)
+                AS new (route_id, provider, kind, installation, token, is_backends, \(ProfileSQL.columns), badge, as_of)
         ), registration AS (
-            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, created_at,
+            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, is_backends, created_at,
                 \(ProfileSQL.columns))
             OVERRIDING SYSTEM VALUE
-            SELECT id, :app, route_id, provider, kind, installation, token, created_at, \(ProfileSQL.inserted)
+            SELECT id, :app, route_id, provider, kind, installation, token, is_backends, created_at,
+                \(ProfileSQL.inserted)
             FROM input
         ), pulse AS (
             INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)

@@ -180,10 +180,11 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    /// Binds tokens and profiles.
+    /// Binds tokens and profiles, and whose the registrations are.
     private func writeWideColumns(of places: [Int], to parameters: inout Parameters) {
         let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         parameters.array("tokens", .bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
+        parameters.boolArray("are_backends", places.map { decisions[$0].row.isBackends })
         parameters.profiles(
             places.map { decisions[$0].row.profile },
             attributes: places.map { incoming[$0].registration.profile.attributes.written(clearing: Array("{}".utf8)) })
