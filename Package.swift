@@ -249,7 +249,7 @@ let package = Package(
             "carillon-bench", .executables,
             [
                 "Basis", "Reactor", "TLS", "Signing", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
-                "Calendar", "ProviderInterface", "Lanes",
+                "Calendar", "TriggerRules", "ProviderInterface", "Lanes",
                 "CommandLine", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ], path: "Sources/Bench"),

@@ -13,11 +13,11 @@ package struct BenchCommand: AsyncParsableCommand {
             examples: [
                 "carillon-bench latency", "carillon-bench broadcast --devices 1000000", "carillon-bench register",
                 "carillon-bench wakeup", "carillon-bench wire", "carillon-bench fill --devices 10000000",
-                "carillon-bench strangers",
+                "carillon-bench strangers", "carillon-bench triggers",
             ]),
         subcommands: [
             LatencyBench.self, BroadcastBench.self, WakeUpBench.self, RegisterBench.self, WireBench.self,
-            FillBench.self, StrangersBench.self,
+            FillBench.self, StrangersBench.self, TriggerBench.self,
         ])
 
     package init() {}

@@ -46,7 +46,7 @@ struct BenchOptionsTests {
             "broadcast --rate 5000 --cancel --values", "broadcast --filter x --values", "broadcast --local-hour 20",
             "broadcast --values --answer-ms 20 --rounds 1", "latency --singles 200 --connections 8",
             "latency --beside-devices 40000 --pushes 10 --rounds 2", "latency --pushes 10",
-            "strangers --strangers 500 --requests 10",
+            "strangers --strangers 500 --requests 10", "triggers --devices 2000 --lines 5000 --rounds 1",
         ])
     func taken(arguments: String) {
         #expect(refusal(arguments) == nil)

@@ -138,6 +138,9 @@ extension Journeys {
                 .bench(
                     "latency", "--beside-devices", "40000", "--pushes", "10", "--rounds", "2", in: folder,
                     figures: ["half.p99_ratio", "full.p99_ratio", "full.gateway_cpu_s_per_million"]),
+                .bench(
+                    "triggers", "--devices", "40000", "--lines", "5000", "--rounds", "1", in: folder,
+                    figures: ["other_100000_p50_ratio", "firing_100000_p50_ratio", "stream_ratio", "follower_ratio"]),
             ]
         }
 
