@@ -70,6 +70,83 @@ struct KilledUpdateTests {
             #expect(try await world.pool.number("SELECT last_line FROM update_producers") == 3)
         }
     }
+
+    @Test(
+        "fires what a walk of updates satisfies once, though one of two gateways is killed in it",
+        arguments: Step.allCases.filter(\.isOfUpdates))
+    func walk(step: Step) async throws {
+        let walk = PriceWalk(devices: Self.devices, seed: UInt64(step.rawValue))
+        try await World.within(devices: Self.devices) { world in
+            let first = try await world.gateway(Fault(step: step, time: 3))
+            try await world.prepare(through: first)
+            for threshold in walk.thresholds { try await world.subscribe(threshold, through: first) }
+            let second = try await world.gateway()
+            async let ones = world.send(walk.everySecond(from: 0), through: first, thenThrough: second)
+            async let others = world.send(walk.everySecond(from: 1), through: second, thenThrough: second)
+            _ = try await (ones, others)
+            #expect(try await first.child.end() == .killed(signal: SIGKILL), "the first gateway was killed")
+            try await world.settleAll()
+            try await second.stopGently()
+
+            let satisfied = walk.satisfied
+            #expect(satisfied.count > 20 && satisfied.count < walk.thresholds.count - 20, "\(step)")
+            let pushes = Dictionary(grouping: try world.pushes()) { "\($0.token) \($0.value ?? "nothing")" }
+            #expect(pushes.keys.sorted() == satisfied.map(\.push).sorted())
+            let ids = pushes.values.map { Set($0.map(\.id)).count }
+            #expect(ids.allSatisfy { $0 == 1 }, "a push that is sent again is the same push")
+            let triggered = "SELECT count(*) FROM item_subscriptions WHERE status = 2"
+            #expect(try await world.pool.number(triggered) == satisfied.count)
+            #expect(try await world.pool.number("SELECT sum(badge)::int8 FROM registration_pulse") == satisfied.count)
+        }
+    }
+}
+
+/// A random walk of a price, and thresholds of which it satisfies some, in whatever order the prices come.
+private struct PriceWalk {
+    struct Threshold {
+        let device: Device
+        let trigger: String
+        /// What its push carries.
+        let text: String
+        let isSatisfied: Bool
+
+        var push: String { "\(device.token) \(text)" }
+    }
+
+    private let prices: [Int]
+    let thresholds: [Threshold]
+
+    var satisfied: [Threshold] { thresholds.filter(\.isSatisfied) }
+
+    init(devices: [Device], seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var price = 100
+        let prices = (0..<80).map { _ in
+            price += Int.random(in: -3...3, using: &random)
+            return price
+        }
+        thresholds = devices.enumerated().flatMap { number, device in
+            let (above, below, equal) = (98 + 2 * number, 102 - 2 * number, 88 + number)
+            return [
+                Threshold(
+                    device: device, trigger: "Double.parseDouble(${last_price}) > \(above).5", text: "above \(above)",
+                    isSatisfied: prices.contains { $0 > above }),
+                Threshold(
+                    device: device, trigger: "Integer.parseInt(${last_price}) <= \(below)", text: "below \(below)",
+                    isSatisfied: prices.contains { $0 <= below }),
+                Threshold(
+                    device: device, trigger: "Double.parseDouble(${last_price}) == \(equal)", text: "equal \(equal)",
+                    isSatisfied: prices.contains(equal)),
+            ]
+        }
+        self.prices = prices
+    }
+
+    /// Every second price, with an idempotency key.
+    /// - Parameter start: 0 or 1.
+    func everySecond(from start: Int) -> [(key: String, price: Int)] {
+        stride(from: start, to: prices.count, by: 2).map { (key: "price-\($0)", price: prices[$0]) }
+    }
 }
 
 extension Step {
@@ -97,8 +174,41 @@ extension World {
         }
     }
 
+    /// Activates a threshold whose push waits for no other.
+    fileprivate func subscribe(_ threshold: PriceWalk.Threshold, through gateway: Gateway) async throws {
+        _ = try await gateway.caller.expect(
+            201, "POST", "/v1/apps/\(Self.app)/devices/\(threshold.device.installation)/subscriptions",
+            """
+            {"items": ["anduct"], "fields": ["last_price"], "trigger": "\(threshold.trigger)", "badge": "AUTO",
+             "notification": {"body": "\(Self.text)"}, "data": {"d": "\(threshold.text)"}, "pause_seconds": 0}
+            """)
+    }
+
+    /// Sends prices one after the other. A gateway that has another one behind it is killed in the middle, unless it
+    /// was before. What it did not answer is sent again through the other one, as a backend does.
+    fileprivate func send(
+        _ prices: [(key: String, price: Int)], through gateway: Gateway, thenThrough next: Gateway
+    ) async throws {
+        let path = "/v1/apps/\(Self.app)/items/anduct/updates"
+        for (number, update) in prices.enumerated() {
+            if number == prices.count / 2, gateway.child.processID != next.child.processID {
+                gateway.child.kill(SIGKILL)
+            }
+            let body = #"{"last_price": \#(update.price)}"#
+            let reply = try? await gateway.caller.call("POST", path, body, idempotencyKey: update.key)
+            if reply?.status == 204 { continue }
+            try await eventually("the update to be taken") {
+                try await next.caller.call("POST", path, body, idempotencyKey: update.key).status == 204
+            }
+        }
+    }
+
     fileprivate func tellAll() async throws {
         try await eventually("every device to get a push") { try self.pushes().count >= self.devices.count }
+        try await settleAll()
+    }
+
+    fileprivate func settleAll() async throws {
         try await eventually("the pushes to be accounted for") {
             let left = """
                 SELECT (SELECT count(*) FROM item_due) + (SELECT count(*) FROM held_pushes)
