@@ -55,7 +55,7 @@ func testTarget(
 
 let package = Package(
     name: "carillon",
-    platforms: [.macOS(.v15)],
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "carillon", targets: ["carillon"]),
         .library(name: "CarillonClient", targets: ["CarillonClient"]),

@@ -28,6 +28,7 @@ enum ProviderPlaces {
     /// Members of the API and of stored settings, APNs' header for a push's id, and the extensions of its certificates.
     private static let namesOnTheWire = [
         "Sources/Requests/Apps/WakeUpRequest.swift", "Sources/API/Messages/HistoryAnswer.swift",
+        "Sources/CarillonClient/DeviceRegistration.swift",
         "Sources/CommandLine/WakeUpText.swift", "Sources/Encodings/PushIdentity.swift",
         "Sources/HTTP2/ClientNotes.swift", "Sources/HTTP2/HTTP2ClientEvent.swift", "Sources/HTTP2/ServerNotes.swift",
         "Sources/Store/Registry/WakeUpSettings+JSON.swift", "Sources/TLS/AppleExtensions.swift",

@@ -25,6 +25,7 @@ struct RuleTests {
             try verdicts(.foundationIsForPrograms, "import FoundationEssentials\n", in: "PrivatePostgres").count == 1)
         #expect(try verdicts(.foundationIsForPrograms, text, in: "Server").isEmpty)
         #expect(try verdicts(.foundationIsForPrograms, text, in: "carillon-bench").isEmpty)
+        #expect(try verdicts(.foundationIsForPrograms, text, in: "CarillonClient").isEmpty)
         #expect(try verdictsInTests(.foundationIsForPrograms, text).isEmpty)
     }
 

@@ -3,8 +3,10 @@ extension Rule {
     /// The layers of whole programs.
     private static let programs: Set<String> = ["application", "executables", "tests"]
 
-    static let foundationIsForPrograms = Rule("Foundation is imported by programs and tests") { file in
-        guard !file.isTest, !programs.contains(file.layer ?? "") else { return [] }
+    /// The library for apps calls the gateway as apps do: by the platform's own URL loading.
+    static let foundationIsForPrograms = Rule("Foundation is imported by programs, tests and the library for apps") {
+        file in
+        guard !file.isTest, !programs.union(["client"]).contains(file.layer ?? "") else { return [] }
         return file.imports.compactMap { module, token in
             module.hasPrefix("Foundation") ? file.finding(token, "import Foundation outside programs and tests") : nil
         }
