@@ -58,6 +58,7 @@ extension AnswerForm {
         "a device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
     package static let registeredDevice = AnswerForm("a device", ("installation", .text), ("change", .text))
     package static let wholeDevice = AnswerForm("a device", ("installation", .text), ("registrations", .items(device)))
+    static let badge = AnswerForm("a badge", ("installation", .text), ("badge", .count))
     static let erasure = AnswerForm("an account of an erasure", ("registrations", .count))
     package static let message = AnswerForm(
         "a message", ("id", .text), ("state", .text), ("audience", .countOrNull), ("outcomes", .counts),
@@ -78,6 +79,8 @@ extension AnswerForm {
         "a subscription", ("id", .text), ("path", .text), ("installation", .text), ("state", .text))
     package static let wholeSubscription = AnswerForm(
         "a subscription", ("id", .text), ("path", .text), ("state", .text), ("is_behind", .claim))
+
+    static let itemSubscription = AnswerForm("a subscription", ("key", .text), ("status", .text))
 
     package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("a list", ("items", .items(form))) }
 }

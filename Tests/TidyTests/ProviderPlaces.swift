@@ -39,6 +39,8 @@ enum ProviderPlaces {
     private static let demonstrations = [
         "Sources/Bench/", "Sources/CommandLine/Demo/BroadcastDemo.swift", "Sources/CommandLine/Demo/DeferralText.swift",
         "Sources/CommandLine/Demo/DemoCommand.swift", "Sources/CommandLine/Demo/DemoScenario.swift",
+        "Sources/CommandLine/Demo/StockPhone.swift", "Sources/CommandLine/Demo/StocksDemo.swift",
+        "Sources/CommandLine/Demo/StocksScenario.swift",
         "Sources/CommandLine/Demo/WakeUpDemo.swift", "Sources/CommandLine/Demo/WakeUpScenario.swift",
         "Sources/CommandLine/OwnWorld/OwnGateway.swift", "Sources/CommandLine/OwnWorld/OwnStandIns.swift",
     ]

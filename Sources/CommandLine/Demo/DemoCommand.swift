@@ -5,8 +5,8 @@ package struct DemoCommand: AsyncParsableCommand {
         commandName: "demo", abstract: "Runs a complete demonstration on this machine.",
         discussion:
             "Each demonstration has a gateway of its own, with its own PostgreSQL, and stand-ins of APNs and FCM.",
-        examples: ["carillon demo", "carillon demo wakeup"], subcommands: [BroadcastDemo.self, WakeUpDemo.self],
-        defaultSubcommand: BroadcastDemo.self)
+        examples: ["carillon demo", "carillon demo wakeup", "carillon demo stocks"],
+        subcommands: [BroadcastDemo.self, WakeUpDemo.self, StocksDemo.self], defaultSubcommand: BroadcastDemo.self)
 
     package init() {}
 }
