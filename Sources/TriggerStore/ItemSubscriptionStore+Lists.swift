@@ -52,7 +52,7 @@ enum ItemSubscriptionListSQL {
         "item_subscriptions_one",
         """
         SELECT \(columns) FROM item_subscriptions s \(template)
-        WHERE s.key = :key AND s.registration_id = :registration AND \(isLive)
+        WHERE s.key = :key AND s.registration_id + 0 = :registration AND \(isLive)
         """)
 
     /// A device has few enough to read the ids of all: no index has them by rising id, whatever their status is.

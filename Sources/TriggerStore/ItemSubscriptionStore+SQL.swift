@@ -90,12 +90,12 @@ enum ItemSubscriptionSQL {
         ORDER BY registration_id, identity_hash, id LIMIT 1 FOR UPDATE
         """)
 
-    /// Locks one of a device's subscriptions.
+    /// Locks one of a device's subscriptions. The sum keeps the planner from reading all of the device's.
     static let lock = Statement(
         "item_subscription_lock",
         """
         SELECT id, key, status, user_id, fields, revision, created_at FROM item_subscriptions s
-        WHERE key = :key AND registration_id = :registration AND \(isLive("s")) FOR UPDATE
+        WHERE key = :key AND registration_id + 0 = :registration AND \(isLive("s")) FOR UPDATE
         """)
 
     /// A device's subscriptions, up to a limit.

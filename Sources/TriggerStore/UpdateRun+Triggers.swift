@@ -2,7 +2,7 @@ import JSON
 import Postgres
 import TriggerRules
 
-/// What is armed at the items of an update.
+/// The triggers that are armed at the items of an update.
 struct ArmedAtItems: Sendable {
     /// The most groups of thresholds that are read of an item. One with more is asked for all that its fields could have,
     /// whose number is bounded: anybody may arm thresholds on fields that the item doesn't have.

@@ -55,7 +55,7 @@ struct ServedItemSubscriptionTests {
         }
     }
 
-    @Test("are listed in pages, by status, and deactivated one by one and together")
+    @Test("come in pages, by status, and go one by one and together")
     func lists() async throws {
         try await Self.withPhone { world in
             var made: [String] = []
@@ -121,7 +121,7 @@ struct ServedItemSubscriptionTests {
         }
     }
 
-    @Test("are activated once for each idempotency key, and the answer keeps its status")
+    @Test("arise once for each idempotency key, and the answer keeps its status")
     func idempotent() async throws {
         try await Self.withPhone { world in
             for (members, status) in [(#", "coalescing": true"#, 201), (#", "coalescing": true, "sound": "x""#, 200)] {
@@ -175,7 +175,7 @@ struct ServedItemSubscriptionTests {
 
 // Modifications, and the allow-list.
 extension ServedItemSubscriptionTests {
-    @Test("are modified member by member, and armed again if trigger, items or fields are named")
+    @Test("change member by member, and arm again if trigger, items or fields are named")
     func modified() async throws {
         try await Self.withPhone { world in
             let key = try await Self.activate(world, Self.trigger(above: 100) + #", "sound": "bell""#)
@@ -199,7 +199,7 @@ extension ServedItemSubscriptionTests {
         }
     }
 
-    @Test("are reactivated, and an active one stays as it is")
+    @Test("arm again when they are reactivated, and an active one stays as it is")
     func reactivated() async throws {
         try await Self.withPhone { world in
             let key = try await Self.activate(world, Self.trigger(above: 100))
@@ -248,7 +248,7 @@ extension ServedItemSubscriptionTests {
         }
     }
 
-    @Test("are refused while the app's items are off, and those that exist can be deactivated")
+    @Test("meet a refusal while the app's items are off, and those that exist can be deactivated")
     func off() async throws {
         try await Self.withPhone { world in
             let key = try await Self.activate(world)

@@ -198,7 +198,7 @@ struct ServedHookTests {
         }
     }
 
-    @Test("for activations must hold for each pair of an item and a field, and is asked at each change")
+    @Test("for activations must hold for each pair of item and field, and is asked at each change")
     func activation() async throws {
         try await ItemApp.with { world in
             try await Self.set(

@@ -62,7 +62,7 @@ struct ServedUpdateTests {
         }
     }
 
-    @Test("are carried out once for each idempotency key, which belongs to one item")
+    @Test("take effect once for each idempotency key, which belongs to one item")
     func idempotent() async throws {
         try await ItemApp.with { world in
             let once = ["Idempotency-Key: one"]
@@ -152,7 +152,7 @@ extension ServedUpdateTests {
         }
     }
 
-    @Test("in a stream are committed before they are answered, and end when the items are switched off")
+    @Test("in a stream are answered after their commit, and end when the items are switched off")
     func parts() async throws {
         try await ItemApp.with { world in
             let wire = try Wire(port: world.port)

@@ -65,7 +65,7 @@ struct ItemPushPlanTests {
         ("item_push_next_due", "using held_pushes_next on held_pushes"),
         ("item_push_items", "using items_pkey on items"),
         ("item_push_keep_subscriptions", "using item_subscriptions_pkey on item_subscriptions"),
-        ("item_push_shut", "using device_windows_pkey on device_windows"),
+        ("item_pushes_cut", "using device_windows_pkey on device_windows"),
         ("item_push_note", " on item_followers"),
         ("item_push_quiet_hours", "using registrations_pkey on registrations"),
         ("limits_wake_held", "using held_pushes_of_apps on held_pushes"),

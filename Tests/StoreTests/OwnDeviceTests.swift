@@ -67,7 +67,7 @@ struct OwnDeviceTests {
         }
     }
 
-    @Test("stays until it has had a subscription, while it has another, and while it subscribes to data")
+    @Test("stays before its first subscription, while it has another, and while it subscribes to data")
     func stays() async throws {
         try await withItems { items in
             let phone = try await items.register("phone", user: "ann", isOwn: true)

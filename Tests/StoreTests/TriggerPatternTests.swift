@@ -34,7 +34,7 @@ struct TriggerPatternTests {
         }
     }
 
-    @Test("are refused if they are no regular expressions by themselves, or would leave their wrapper")
+    @Test("meet a refusal if they are no regular expression alone, or would leave their wrapper")
     func refused() async throws {
         try await Self.withPatterns { store in
             for pattern in [
@@ -59,7 +59,7 @@ struct TriggerPatternTests {
         }
     }
 
-    @Test("are asked in their order, and one that PostgreSQL does not compile matches nothing")
+    @Test("match in their order, and one that PostgreSQL does not compile matches nothing")
     func several() async throws {
         try await Self.withPatterns { store in
             func whole(_ patterns: [String]) -> [WholePattern] { patterns.compactMap(WholePattern.init) }
