@@ -17,9 +17,9 @@ struct TriggerFigures {
             Self(times: one.times + other.times, used: one.used + other.used)
         }
 
-        /// In milliseconds.
+        /// The time of an update, in milliseconds.
         var median: Double { Percentiles(times).value(at: 0.5) / .milliseconds(1) }
-        /// Of an update, in milliseconds.
+        /// The processor time of an update, in milliseconds.
         var processor: Double { used / .milliseconds(1) / Double(times.count) }
     }
 
@@ -35,7 +35,7 @@ struct TriggerFigures {
 
     private let devices: Int
     private let lines: Int
-    /// Of all rounds together, by the number of armed triggers.
+    /// The runs of all rounds together, by the number of armed triggers.
     private var updates: [Int: Updates] = [:]
     private var streams: [(streamed: BenchRun, raw: BenchRun)] = []
     private var fanOuts: [(followed: Duration, broadcast: Duration)] = []

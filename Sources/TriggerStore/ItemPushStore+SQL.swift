@@ -37,8 +37,8 @@ enum ItemPushSQL {
         FROM apps WHERE id = ANY (:apps)
         """)
 
-    /// The end of the quiet hours on the clocks of devices, by their apps' settings: one row for each zone of an app, which
-    /// is evaluated once. null: the zone has no quiet hours now.
+    /// The end of the quiet hours on the clocks of devices, by their apps' settings. null: there are none now. Each zone of
+    /// an app is one row, and is evaluated once.
     ///
     /// It keeps the apps' settings until the transaction ends. A change of them waits, and then finds what was put off.
     static let quietHours = MemberStatement("item_push_quiet_hours", key: "r.id") {
