@@ -26,8 +26,10 @@ enum ItemArmingSQL {
         "item_arming_arm",
         """
         INSERT INTO armed (item_id, mode, field, conversion, comparison, bound, subscription_id)
-        SELECT asked.id, :mode, :field, :conversion, :comparison, :bound, :subscription
+        SELECT asked.id, :mode, threshold.field, threshold.conversion, threshold.comparison, threshold.bound, :subscription
         FROM unnest(:items) AS asked (id)
+        CROSS JOIN unnest(:fields, :conversions, :comparisons, :bounds)
+            AS threshold (field, conversion, comparison, bound)
         """)
 
     static let armOther = Statement(

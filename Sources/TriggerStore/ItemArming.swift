@@ -161,15 +161,15 @@ extension ItemArming {
 
 // The rows by which updates find it.
 extension ItemArming {
-    /// The threshold that orders the trigger. Terms that were read back don't have it.
-    private var threshold: Threshold? {
-        guard let trigger = terms.trigger else { return nil }
-        if let known = trigger.threshold { return known }
-        return (try? TriggerExpression(parsing: trigger.text, fields: terms.fields))?.threshold
+    /// The thresholds that order the trigger. Terms that were read back don't have them.
+    private var thresholds: [Threshold] {
+        guard let trigger = terms.trigger else { return [] }
+        if !trigger.thresholds.isEmpty { return trigger.thresholds }
+        return (try? TriggerExpression(parsing: trigger.text, fields: terms.fields))?.thresholds ?? []
     }
 
     /// Whether the trigger stands among those that each update evaluates one by one.
-    private var isOther: Bool { terms.trigger != nil && threshold == nil }
+    private var isOther: Bool { terms.trigger != nil && thresholds.isEmpty }
 
     /// The bytes that equal triggers share, whatever their items are.
     private var expression: [UInt8] {
@@ -210,7 +210,8 @@ extension ItemArming {
             }
             return [lock, follow]
         }
-        guard let threshold else {
+        let thresholds = thresholds
+        guard !thresholds.isEmpty else {
             let arm = Query(ItemArmingSQL.armOther) {
                 $0.int64("subscription", subscription)
                 $0.int64Array("items", items)
@@ -222,10 +223,10 @@ extension ItemArming {
             $0.int64("subscription", subscription)
             $0.int64Array("items", items)
             $0.int16("mode", terms.mode.storedNumber)
-            $0.text("field", threshold.field)
-            $0.int16("conversion", threshold.conversion.storedNumber)
-            $0.int16("comparison", threshold.comparison.storedNumber)
-            $0.double("bound", threshold.bound)
+            $0.textArray("fields", thresholds.map(\.field))
+            $0.int16Array("conversions", thresholds.map(\.conversion.storedNumber))
+            $0.int16Array("comparisons", thresholds.map(\.comparison.storedNumber))
+            $0.doubleArray("bounds", thresholds.map(\.bound))
         }
         return [arm]
     }

@@ -78,7 +78,7 @@ extension ItemSubscription {
         let status: SubscriptionStatus = try row.stored()
         let (items, fields) = (try row.textArray(), try row.textArray())
         let mode: Stored<UpdateMode> = try row.stored()
-        let trigger = try row.textOrNil().map { TriggerTerms(text: $0, threshold: nil) }
+        let trigger = try row.textOrNil().map { TriggerTerms(text: $0, thresholds: []) }
         let template = TemplateSource(
             given: try row.bytes(), content: try row.bytes(), isShown: try row.bool())
         let pauseSeconds = try row.int32OrNil()

@@ -106,13 +106,22 @@ extension UpdateRun {
         let candidates = try await candidates(armed, in: transaction)
         for start in stride(from: 0, to: candidates.count, by: Self.askedTogether) {
             let ids = Array(candidates[start..<min(start + Self.askedTogether, candidates.count)])
-            let lock = Query(UpdateSQL.lockArmed) {
-                $0.int64Array("subscriptions", ids)
-                $0.instant("now", now)
-            }
-            let fired = fired(among: try await transaction.run(lock).map(ArmedSubscription.init))
+            // A trigger may ask for more than its threshold. Those that don't fire are not locked.
+            let firing = fired(among: try await ask(ids, UpdateSQL.readArmed, in: transaction)).map(\.id)
+            if firing.isEmpty { continue }
+            let fired = fired(among: try await ask(firing, UpdateSQL.lockArmed, in: transaction))
             for together in Self.portions(of: fired) { try await hold(together, in: transaction) }
         }
+    }
+
+    private func ask(
+        _ subscriptions: [Int64], _ statement: Statement, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [ArmedSubscription] {
+        let query = Query(statement) {
+            $0.int64Array("subscriptions", subscriptions)
+            $0.instant("now", now)
+        }
+        return try await transaction.run(query).map(ArmedSubscription.init)
     }
 
     /// The subscriptions whose triggers may be satisfied, by rising id.
@@ -164,7 +173,7 @@ extension UpdateRun {
         }
     }
 
-    /// Asks the triggers of locked subscriptions. Each different one is asked once.
+    /// Asks the triggers of subscriptions. Each different one is asked once.
     private func fired(among subscriptions: [ArmedSubscription]) -> [FiredSubscription] {
         var known: [[UInt8]: (item: Int64, texts: [UInt8])?] = [:]  // lookup only
         return subscriptions.compactMap { subscription in

@@ -123,12 +123,14 @@ enum UpdateSQL {
         ) AS a
         """)
 
-    /// Locks, by rising id, those of the subscriptions whose triggers may fire. Their terms are those after the lock.
-    ///
+    /// Reads, by rising id, those of the subscriptions whose triggers may fire.
+    static let readArmed = Statement("update_read_armed", mayFire)
+
+    /// Locks them too. Their terms are those after the lock.
+    static let lockArmed = Statement("update_lock_armed", "\(mayFire) FOR NO KEY UPDATE OF s")
+
     /// Equality would make the ORDER BY redundant, and another index of held pushes could be read from end to end.
-    static let lockArmed = Statement(
-        "update_lock_armed",
-        """
+    private static let mayFire = """
         SELECT s.id, s.registration_id, s.mode, s.items, s.fields, s.trigger FROM item_subscriptions s
         CROSS JOIN LATERAL (SELECT state FROM registrations WHERE id = s.registration_id LIMIT 1) AS r
         WHERE s.id = ANY (:subscriptions) AND s.status = \(SubscriptionStatus.active.sql) AND s.trigger IS NOT NULL
@@ -137,8 +139,8 @@ enum UpdateSQL {
                 SELECT subscription_id FROM held_pushes WHERE subscription_id BETWEEN s.id AND s.id
                 ORDER BY subscription_id LIMIT 1
             ) IS NULL
-        ORDER BY s.id FOR NO KEY UPDATE OF s
-        """)
+        ORDER BY s.id
+        """
 
     /// Fires the triggers of subscriptions, which are locked and active: each has a held push then, is triggered, and isn't
     /// armed any more. Returns how many. One that holds a push meanwhile stays armed.

@@ -77,8 +77,8 @@ struct ActivationRequestTests {
     func trigger() throws {
         let text = "Double.parseDouble(${price}) > 100.0"
         let trigger = try Self.read(Self.activation(#""trigger": "\#(text)""#)).terms.trigger
-        #expect(trigger?.text == text && trigger?.threshold?.field == "price")
-        #expect(trigger?.threshold?.comparison == .more && trigger?.threshold?.bound == 100)
+        #expect(trigger?.text == text && trigger?.thresholds.first?.field == "price")
+        #expect(trigger?.thresholds.first?.comparison == .more && trigger?.thresholds.first?.bound == 100)
     }
 
     @Test("carries mode, pause and end of the subscription")

@@ -27,7 +27,7 @@ struct ModificationRequestTests {
     func threshold() throws {
         let request = try Self.modify(#"{"trigger": "Double.parseDouble(${price}) > 120"}"#)
         var expected = try Self.terms()
-        #expect(request.terms.trigger?.threshold?.bound == 120 && request.rearms)
+        #expect(request.terms.trigger?.thresholds.first?.bound == 120 && request.rearms)
         expected.trigger = request.terms.trigger
         #expect(request.terms == expected && request.content == nil)
     }
@@ -76,7 +76,7 @@ struct ModificationRequestTests {
         ])
     func rearms(body: String, rearms: Bool) throws {
         let request = try Self.modify(body)
-        #expect(request.rearms == rearms && request.terms.trigger?.threshold?.bound == 100)
+        #expect(request.rearms == rearms && request.terms.trigger?.thresholds.first?.bound == 100)
     }
 
     @Test("gives positions the meaning that the new fields have")
@@ -84,7 +84,7 @@ struct ModificationRequestTests {
         let activated = try Self.terms(
             #"{"items": ["i"], "fields": ["a", "b"], "trigger": "Integer.parseInt($[2]) < 0"}"#)
         let request = try Self.modify(#"{"fields": ["b", "c"]}"#, activated)
-        #expect(request.terms.trigger?.threshold?.field == "c" && request.content != nil)
+        #expect(request.terms.trigger?.thresholds.first?.field == "c" && request.content != nil)
     }
 
     @Test(

@@ -248,6 +248,8 @@ struct FiringModelTests {
         case 0: return "\(comparison()) && \(comparison())"
         case 1: return "\(comparison()) || ${bid}.equals(\"7\")"
         case 2: return "!(\(comparison()))"
+        case 3: return "\(comparison()) || \(comparison())"
+        case 4: return "${bid}.equals(\"7\") && (\(comparison()) || \(comparison()))"
         default: return comparison()
         }
     }

@@ -102,7 +102,7 @@ struct ItemPushPlanTests {
         let follower = try ItemWorld.terms(["a"])
         try await items.activate("one", follower, coalescing: true)
         let made = try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "\(price) > 1"))
-        try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "\(price) > 1 || \(price) < 0"))
+        try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "${last_price}.equals(\"1\")"))
         for other in ["two", "three"] { try await items.subscribe(other, follower) }
         try await items.update("a", #"{"last_price": 2}"#)
         try await items.world.spare(quiet: (1, 2))

@@ -16,8 +16,7 @@ struct ItemSubscriptionTests {
 
     /// Terms whose trigger no threshold orders.
     private static func beside(_ bound: Int) throws -> SubscriptionTerms {
-        let price = "Double.parseDouble(${last_price})"
-        return try ItemWorld.terms(["anduct"], trigger: "\(price) > \(bound) || \(price) < 0")
+        try ItemWorld.terms(["anduct"], trigger: "${last_price}.equals(\"\(bound)\")")
     }
 
     private static func bounds(_ items: ItemWorld) async throws -> [Int] {

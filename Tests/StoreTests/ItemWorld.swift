@@ -44,7 +44,7 @@ struct ItemWorld {
         text: String = "${last_price}", expiresAt: WallInstant? = nil
     ) throws -> SubscriptionTerms {
         let trigger = try trigger.map { text in
-            TriggerTerms(text: text, threshold: try TriggerExpression(parsing: text, fields: fields).threshold)
+            TriggerTerms(text: text, thresholds: try TriggerExpression(parsing: text, fields: fields).thresholds)
         }
         return SubscriptionTerms(
             items: items, fields: fields, mode: mode, trigger: trigger,

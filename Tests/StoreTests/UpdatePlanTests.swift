@@ -50,6 +50,7 @@ struct UpdatePlanTests {
         ("update_expressions", "Index Cond: ((ROW(item_id, expression) > ROW("),
         ("update_of_thresholds", "AND (bound >= asked.lowest) AND (bound <= asked.highest))"),
         ("update_of_expressions", "using armed_other_pkey on armed_other"),
+        ("update_read_armed", "using item_subscriptions_pkey on item_subscriptions"),
         ("update_lock_armed", "using item_subscriptions_pkey on item_subscriptions"),
         ("update_lock_armed", "using held_pushes_pkey on held_pushes"),
         ("update_lock_armed", "using registrations_pkey on registrations"),

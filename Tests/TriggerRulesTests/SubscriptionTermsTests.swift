@@ -10,7 +10,7 @@ struct SubscriptionTermsTests {
     ) -> SubscriptionTerms {
         SubscriptionTerms(
             items: items, fields: fields, mode: mode,
-            trigger: trigger.map { TriggerTerms(text: $0, threshold: nil) },
+            trigger: trigger.map { TriggerTerms(text: $0, thresholds: []) },
             template: TemplateSource(given: [], content: []), pauseSeconds: pauseSeconds)
     }
 

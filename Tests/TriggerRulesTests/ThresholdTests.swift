@@ -51,6 +51,40 @@ struct ThresholdTests {
         ])
     func unordered(trigger: String) throws { #expect(try parsed(trigger) == nil) }
 
+    @Test(
+        "stands for a trigger that asks for more, and for each side of one that asks for either",
+        arguments: [
+            ("Double.parseDouble(${last_price}) > 1 && Double.parseDouble(${last_price}) < 2", [1]),
+            ("${stock_name}.equals(\"a\") && Double.parseDouble(${last_price}) > 2 && 1 < 2", [2]),
+            ("Double.parseDouble(${last_price}) > 1 || Double.parseDouble(${pct_change}) < 2", [1, 2]),
+            ("Double.parseDouble(${last_price}) > 1 || 1 < Double.parseDouble(${last_price})", [1]),
+            ("(Double.parseDouble(${last_price}) > 1 || 1 < 2) && Integer.parseInt($[2]) > 3", [3]),
+            ("Double.parseDouble(${last_price}) > 1 || ${stock_name}.equals(\"a\")", []),
+            ("!(Double.parseDouble(${last_price}) > 1 && 1 < 2)", []),
+        ] as [(String, [Double])])
+    func joined(trigger: String, bounds: [Double]) throws {
+        #expect(try TriggerExpression(parsing: trigger, fields: Self.fields).thresholds.map(\.bound) == bounds)
+    }
+
+    @Test("is met by one of its fields wherever a random trigger holds")
+    func necessary() throws {
+        var random = RandomTrigger(random: SeededGenerator(seed: 200))
+        var held = 0
+        for _ in 0..<20_000 {
+            let (text, outcome) = random.condition(depth: 3)
+            guard outcome == true, text.utf8.count <= TriggerLimits.textBytesMax else { continue }
+            let thresholds = try TriggerExpression(parsing: text, fields: RandomTrigger.fields).thresholds
+            guard !thresholds.isEmpty else { continue }
+            held += 1
+            let isAnyMet = thresholds.contains { threshold in
+                let number = RandomTrigger.value(threshold.field).flatMap(threshold.conversion.number)
+                return number.map(threshold.includes) ?? false
+            }
+            #expect(isAnyMet, "\(text)")
+        }
+        #expect(held > 500)
+    }
+
     /// Numbers at which doubles are easily mistaken, as texts of fields and of literals.
     private static let texts = [
         "0", "0.0", "-0.0", "1", "-1", "1.0", "100.0", "99.99999999999999999", "99.99999999999999", "100", "2.5", "0.1",

@@ -71,7 +71,7 @@ extension TriggerTerms {
     static func read(_ text: String, fields: [String], at pointer: JSONPointer) throws(Problem) -> TriggerTerms {
         do throws(TriggerFault) {
             let expression = try TriggerExpression(parsing: text, fields: fields)
-            return TriggerTerms(text: text, threshold: expression.threshold)
+            return TriggerTerms(text: text, thresholds: expression.thresholds)
         } catch { throw Problem(error, of: text, at: pointer) }
     }
 }

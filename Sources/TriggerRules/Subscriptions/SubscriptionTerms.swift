@@ -57,10 +57,10 @@ extension SubscriptionTerms {
 package struct TriggerTerms: Equatable, Sendable {
     /// The words of the request, which no other spelling equals.
     package let text: String
-    /// nil: no threshold orders the trigger.
-    package let threshold: Threshold?
+    /// The thresholds by which updates find the trigger (`TriggerExpression.thresholds`). Empty: none order it.
+    package let thresholds: [Threshold]
 
-    package init(text: String, threshold: Threshold?) { (self.text, self.threshold) = (text, threshold) }
+    package init(text: String, thresholds: [Threshold]) { (self.text, self.thresholds) = (text, thresholds) }
 }
 
 /// The form of a subscription's pushes. Subscriptions with equal ones share a row.

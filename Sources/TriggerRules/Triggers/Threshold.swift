@@ -40,7 +40,32 @@ extension TriggerExpression {
     package var threshold: Threshold? { condition.threshold }
 }
 
+extension TriggerExpression {
+    /// Thresholds of which at least one is satisfied wherever the trigger holds, each once. Empty: no thresholds order the
+    /// trigger.
+    ///
+    /// Of the conditions that `&&` joins, all hold, so the first one with thresholds speaks for all. Of those that `||`
+    /// joins, one holds, so the thresholds of each are needed.
+    package var thresholds: [Threshold] {
+        var different: [Threshold] = []
+        for threshold in condition.thresholds where !different.contains(threshold) { different.append(threshold) }
+        return different
+    }
+}
+
 extension TriggerCondition {
+    /// Recurses as deep as the condition nests.
+    fileprivate var thresholds: [Threshold] {
+        switch self {
+        case .all(let members): return members.lazy.map(\.thresholds).first { !$0.isEmpty } ?? []
+        case .any(let members):
+            let own = members.map(\.thresholds)
+            return own.contains { $0.isEmpty } ? [] : own.flatMap { $0 }
+        case .comparison, .not: return threshold.map { [$0] } ?? []
+        case .equalTexts, .agreement: return []
+        }
+    }
+
     /// Recurses as deep as the condition nests.
     fileprivate var threshold: Threshold? {
         switch self {
