@@ -125,7 +125,7 @@ extension HookRequest.Device {
     }
 
     private init(_ installation: String, _ provider: Provider, topic: String) {
-        self.init(installation: installation, provider: provider, topic: topic.isEmpty ? nil : topic)
+        self.init(installation: installation, provider: provider, topic: topic)
     }
 }
 

@@ -19,9 +19,9 @@ struct ItemHandlers: Sendable {
     private static let producerBytesMax = 256
 
     func update(_ call: Call) async throws(Problem) -> Answer {
-        let update = try ItemUpdateRequest.read(call.body, item: call.subject)
         let app = try await apps.app(of: call)
         try app.checkItemsAreOn()
+        let update = try ItemUpdateRequest.read(call.body, item: call.subject)
         // An idempotency key belongs to the app and the endpoint: with another item it is another request. No name of an
         // item has a NUL, so that these bytes can't be read in two ways.
         let claim = call.idempotencyClaim(of: Array(call.subject.utf8) + [0] + call.body)
@@ -36,9 +36,9 @@ struct ItemHandlers: Sendable {
     }
 
     func updates(_ call: Call) async throws(Problem) -> AnswerStream {
-        let producer = try Self.producer(call.query)
         let app = try await apps.app(of: call)
         try app.checkItemsAreOn()
+        let producer = try Self.producer(call.query)
         let share: BudgetShare
         do { share = try BudgetShare(limits.importBytes, of: budgets, for: app.slug) } catch {
             throw Problem(error, of: app.slug)

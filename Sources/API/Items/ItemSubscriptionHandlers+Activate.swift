@@ -17,9 +17,9 @@ extension ItemSubscriptionHandlers {
     func activate(_ call: Call) async throws(Problem) -> Answer {
         let installation = try DeviceHandlers.installation(call.subject)
         let app = try await apps.app(of: call)
+        try app.checkItemsAreOn()
         let request = try ActivationRequest.read(
             call.body, installation: installation, user: call.user?.subject, now: clock())
-        try app.checkItemsAreOn()
         let known = try await own.alertRegistration(of: installation, call, in: app)
         let (device, provider) = try Self.device(known, request.device)
         try await check(request.terms, call, device, in: app)

@@ -44,7 +44,7 @@ struct ItemSubscriptionHandlers: Sendable {
 
     /// Lists subscriptions by rising age. A page may be short while more follow: each has a bounded number of bytes.
     func list(_ call: Call) async throws(Problem) -> Answer {
-        let limit = try call.query.limit()
+        let limit = try call.query.limit(.itemSubscriptions)
         let after = try call.query.cursor { Int64($0).flatMap { $0 < 0 ? nil : $0 } }
         let status = try Self.status(call.query)
         let asked = try await asked(call)

@@ -6,7 +6,7 @@ package struct HookRequest: Sendable {
         package let installation: String
         /// nil: the installation is not known.
         package let provider: Provider?
-        /// nil: the provider has no topics, or the installation is not known.
+        /// Empty: the provider has no topics. nil: the installation is not known.
         package let topic: String?
 
         package init(installation: String, provider: Provider?, topic: String?) {

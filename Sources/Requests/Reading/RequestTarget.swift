@@ -145,6 +145,8 @@ package struct PageLimits: Sendable {
 
     package static let usual = PageLimits(standard: 100, max: 1_000)
     package static let messages = PageLimits(standard: 50, max: 500)
+    /// A device has no more. An app inquires all of its own with one call.
+    package static let itemSubscriptions = PageLimits(standard: 1_000, max: 1_000)
 }
 
 /// The header that makes repeating a POST safe.
