@@ -79,6 +79,7 @@ extension Journeys {
                 Line(
                     "demo", "broadcast", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"
                 ), Line("demo", "wakeup", "--folder", folder + "/demo-wakeup"),
+                Line("demo", "stocks", "--folder", folder + "/demo-stocks"),
             ]
         }
 

@@ -57,7 +57,7 @@ struct UpdatePlanTests {
         ("update_fire", "using item_subscriptions_pkey on item_subscriptions"),
         ("update_fire", "using armed_of_subscription on armed"),
         ("update_fire", "using armed_other_of_subscription on armed_other"),
-        ("update_write", "using items_pkey on items"),
+        ("items_write", "using items_pkey on items"),
         ("update_make_due", "using item_followers_pkey on item_followers"),
         ("update_lock_producer", "using update_producers_pkey on update_producers"),
         ("update_set_line", "using update_producers_pkey on update_producers"),
