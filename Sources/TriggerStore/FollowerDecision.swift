@@ -7,8 +7,7 @@ import TriggerRules
 /// The fate of the pushes of one transaction of rounds, one follower after the other.
 struct FollowerDecision: Sendable {
     private let start: WallInstant
-    /// When each registration's window opens.
-    private var windows: [Int64: WallInstant]  // lookup only
+    private var round: FollowerRound
     private let quietHours: DeviceQuietHours
     /// The groups that no message can be made for.
     private let failed: Set<[UInt8]>  // lookup only
@@ -21,75 +20,55 @@ struct FollowerDecision: Sendable {
     private var reported: [FollowerCandidate] = []
     private var held: [(follower: LockedFollower, dueAt: WallInstant)] = []
     private var shut: [Int64: WallInstant] = [:]
-    /// Subscriptions that have a push of another item already.
-    private var taken: Set<Int64> = []  // lookup only
-    /// Devices that hold a push since this transaction, before which no other goes.
-    private var holding: Set<Int64> = []  // lookup only
 
+    /// - Parameter windows: when each registration's window opens.
     init(
         _ windows: [Int64: WallInstant] = [:], _ quietHours: DeviceQuietHours = DeviceQuietHours(), start: WallInstant,
         failed: Set<[UInt8]> = []
     ) {
-        (self.windows, self.quietHours, self.start, self.failed) = (windows, quietHours, start, failed)
+        round = FollowerRound(windows: windows, now: start)
+        (self.quietHours, self.start, self.failed) = (quietHours, start, failed)
     }
 
     init() { self.init(start: WallInstant(microseconds: 0)) }
 
     /// Decides on a follower, which was notified of the item's last update then, in whatever way.
     mutating func take(_ follower: LockedFollower, _ app: PushApp) {
-        let (candidate, terms) = (follower.candidate, follower.terms)
+        let candidate = follower.candidate
         guard groups.messageCount < FollowerRun.messagesMax else {
             stoppedAt = candidate
             return
         }
         lastTaken[candidate.item.id] = candidate.subscription
-        // A device that was removed has no window. An expired subscription is removed within seconds.
-        guard let opensAt = windows[follower.device.registration], !terms.isExpired,
-            candidate.item.state.lastSeq(naming: terms.fields) > follower.sentSeq
-        else { return }
+        var leaving: (push: LeavingPush, key: [UInt8])?
+        let unsendable = self.failed
+        let fate = round.decide(status(of: follower, app)) {
+            let push = LeavingPush(of: follower)
+            let key = push.groupKey
+            leaving = (push, key)
+            return !unsendable.contains(key)
+        }
+        switch fate {
+        case .passed: return
+        case .notified: break
+        case .sent(let opensAt):
+            if let leaving { groups.add(leaving.push, key: leaving.key) }
+            shut[follower.device.registration] = opensAt
+        case .held(let until): held.append((follower, until))
+        }
         reported.append(candidate)
-        guard app.isEnabled, !follower.device.isRetired, taken.insert(candidate.subscription).inserted,
-            !follower.holdsTriggered
-        else { return }
-        guard follower.heldItem == nil else {
-            if follower.heldItem != candidate.item.id { held.append((follower, start)) }
-            return
-        }
-        let quietUntil = quietHours.end(for: terms, of: follower.device.registration)
-        pass(
-            follower, terms.push(isTriggered: false, in: app),
-            ThrottleWindow(opensAt: opensAt, quietUntil: quietUntil))
     }
 
-    /// Decides on a push whose subscription holds none. Pushes that the device holds go before it, unless they wait for
-    /// the end of quiet hours: those fall due later than the window opens.
-    private mutating func pass(_ follower: LockedFollower, _ push: ItemPush, _ window: ThrottleWindow) {
-        let (terms, registration) = (follower.terms, follower.device.registration)
-        let item = follower.candidate.item
-        let leaving = LeavingPush(
-            app: AppID(item.app), member: follower.device.member, provider: follower.device.provider,
-            template: terms.template, fields: terms.fields, texts: item.state.texts(of: terms.fields, terms.mode))
-        let key = leaving.groupKey
-        if failed.contains(key) { return }
-        let opensAt = max(window.opensAt ?? start, start)
-        if follower.deviceDueAt.map({ $0 <= opensAt }) ?? false || holding.contains(registration) {
-            if push.whenPaused == .newest {
-                hold(follower, until: opensAt)
-                holding.insert(registration)
-            }
-            return
-        }
-        switch window.release(HeldPush(push, readyAt: start), now: start) {
-        case .send(let opensAt):
-            groups.add(leaving, key: key)
-            windows[registration] = opensAt
-            shut[registration] = opensAt
-        case .hold(_, let until), .replace(_, let until): hold(follower, until: until)
-        case .drop: return
-        }
+    private func status(of follower: LockedFollower, _ app: PushApp) -> FollowerStatus {
+        let (item, terms) = (follower.candidate.item, follower.terms)
+        return FollowerStatus(
+            subscription: follower.candidate.subscription, registration: follower.device.registration, item: item.id,
+            missesUpdate: item.state.lastSeq(naming: terms.fields) > follower.sentSeq, isExpired: terms.isExpired,
+            isSilent: !app.isEnabled || follower.device.isRetired, heldItem: follower.heldItem,
+            holdsTriggered: follower.holdsTriggered, deviceDueAt: follower.deviceDueAt,
+            quietUntil: quietHours.end(for: terms, of: follower.device.registration),
+            push: terms.push(isTriggered: false, in: app))
     }
-
-    private mutating func hold(_ follower: LockedFollower, until: WallInstant) { held.append((follower, until)) }
 
     /// The queries that write all but the messages.
     var notes: [Query] {
@@ -114,6 +93,16 @@ struct FollowerDecision: Sendable {
                 })
         }
         return shut.isEmpty ? queries : queries + [Query(shutting: shut)]
+    }
+}
+
+extension LeavingPush {
+    /// The push that shows an item's texts of now.
+    fileprivate init(of follower: LockedFollower) {
+        let (item, terms) = (follower.candidate.item, follower.terms)
+        self.init(
+            app: AppID(item.app), member: follower.device.member, provider: follower.device.provider,
+            template: terms.template, fields: terms.fields, texts: item.state.texts(of: terms.fields, terms.mode))
     }
 }
 
