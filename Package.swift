@@ -265,7 +265,7 @@ let package = Package(
             "Worlds", .tests,
             [
                 "Basis", "Model", "JSON", "Encodings", "Calendar", "RegistryRules", "LaneRules", "QueueRules",
-                "WakeUpRules", "Content", "ProviderInterface", "APNs", "FCM",
+                "WakeUpRules", "TriggerRules", "Content", "ProviderInterface", "APNs", "FCM",
             ], path: "Tests/Worlds"),
         executable(
             "carillon-worlds", .tests,
@@ -356,7 +356,7 @@ let package = Package(
             "SimulationTests",
             [
                 "Basis", "Signing", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "QueueRules",
-                "WakeUpRules", "Store", "WakeUpStore", "Worlds", "TestSupport",
+                "WakeUpRules", "TriggerRules", "Store", "WakeUpStore", "TriggerStore", "Worlds", "TestSupport",
             ]),
         testTarget(
             "SimulatorTests",

@@ -15,11 +15,12 @@ extension ConformanceRun {
     private static let lifetime: Duration = .seconds(30 * 86_400)
     private static let paths = ["/", "/a", "/a/b", "/c"]
 
-    /// Lets every user read every node.
+    /// Lets every user read every node, and takes subscriptions to items.
     func enableWakeUps() async throws {
         for app in apps {
             var change = AppChange()
             change.wakeUp.isEnabled = true
+            change.triggers.isEnabled = true
             _ = try await stores.registry.changeApp(app, change)
             try await wakeUpStores.access.setRules(#"{".read": true}"#, of: app)
         }

@@ -5,6 +5,7 @@ import QueueRules
 import RegistryRules
 import Store
 import Testing
+import TriggerStore
 import WakeUpStore
 import Worlds
 
@@ -14,6 +15,7 @@ struct ConformanceRun {
     let pool: PostgresPool
     let stores: Stores
     let wakeUpStores: WakeUpStores
+    let triggerStores: TriggerStores
     var random: SeededRandom
     var simulated = SimulatedStore()
     var now = WallInstant(secondsSince1970: 1_793_448_000)
@@ -35,6 +37,12 @@ struct ConformanceRun {
     var told = 0
     /// The number of watches that fan-outs left in the middle of their subscriptions.
     var slices = 0
+    /// The keys of subscriptions to items, by their ids. Never iterated.
+    var itemKeys: [Int64: UniversalID] = [:]
+    /// The number of triggers that fired, of pushes of items that were cut, and of pushes that were held at some step.
+    var fired = 0
+    var itemPushes = 0
+    var held = 0
     /// The operations so far, for the report.
     var pushHistory: [String] = []
 
@@ -49,7 +57,7 @@ struct ConformanceRun {
         let service: TopicService?
     }
 
-    static let stepsPerRun = 200
+    static let stepsPerRun = 270
     static let leaseFor: Duration = .seconds(60)
     static let rule = SuspicionRule(window: .seconds(120), shareMax: 0.3, sampleMin: 3)
 
@@ -60,12 +68,14 @@ struct ConformanceRun {
         random = SeededRandom(seed: seed)
         stores = Stores(pool: pool)
         wakeUpStores = WakeUpStores(beside: stores)
+        triggerStores = TriggerStores(beside: stores)
         try await pool.script(
             """
             TRUNCATE apps, registrations, registration_pulse, registration_tags, messages, message_contents,
             message_providers, parcels, push_history, user_days, project_senders, nodes, watches, watch_changes,
             due_watches, subscriptions, subscription_progress, idle_subscribers, unproven_subscribers,
-            former_users, own_values
+            former_users, own_values, items, push_templates, item_subscriptions, item_followers, armed, armed_other,
+            held_pushes, device_windows, item_due
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []
@@ -95,6 +105,7 @@ struct ConformanceRun {
 
     private mutating func step() async throws -> String? {
         switch random.below(100) {
+        case _ where random.happens(perMille: 260): try await useItems()
         case _ where random.happens(perMille: 300): try await wake()
         case 0..<19: try await register()
         case 19..<20: try await askQuota()

@@ -20,6 +20,7 @@ struct ConformanceTests {
     func agree() async throws {
         try await ConformanceServer.visit { pool in
             var (groupsDeferred, groupsLeavingSome, told, slices) = (0, 0, 0, 0)
+            var (fired, itemPushes, held) = (0, 0, 0)
             for seed in Self.first..<Self.first + max(1, Self.sequences) {
                 var run = try await ConformanceRun(seed: seed, pool: pool)
                 if let difference = try await run.run() {
@@ -29,6 +30,7 @@ struct ConformanceTests {
                 groupsDeferred += run.groupsDeferred
                 groupsLeavingSome += run.groupsLeavingSome
                 (told, slices) = (told + run.told, slices + run.slices)
+                (fired, itemPushes, held) = (fired + run.fired, itemPushes + run.itemPushes, held + run.held)
             }
             // Fewer sequences may not meet all situations.
             guard Self.sequences >= 50 else { return }
@@ -36,6 +38,9 @@ struct ConformanceTests {
                 groupsDeferred > 0 && groupsLeavingSome > 0,
                 "\(groupsDeferred) groups were deferred, \(groupsLeavingSome) in part: too few to compare")
             #expect(told > 0 && slices > 0, "\(told) wake-ups, \(slices) slices: too few to compare")
+            #expect(
+                fired > 0 && itemPushes > fired && held > 0,
+                "\(fired) triggers fired, \(itemPushes) pushes of items, \(held) held: too few to compare")
         }
     }
 }

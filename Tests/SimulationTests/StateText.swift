@@ -111,10 +111,12 @@ enum StateText {
                     concat_ws('|', 'subscription', watch_id, registration_id, app_id, mode, \(micros("expires_at")),
                     sent_seq, coalesce(message_id::text, '-'))
                 FROM subscriptions JOIN subscription_progress ON subscription_id = id
+                UNION ALL
+                \(items)
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
-    private static func micros(_ column: String) -> String {
+    static func micros(_ column: String) -> String {
         "coalesce((extract(epoch FROM \(column)) * 1000000)::bigint, -1)"
     }
 
@@ -150,7 +152,7 @@ enum StateText {
             + store.rates.sorted { $0.message < $1.message }.map { ["rate", $0.message.text, $0.nextAt.microseconds] }
             + store.projectSenders.sorted { ($0.project, $0.process.value.text) < ($1.project, $1.process.value.text) }
             .map { ["sender", $0.project, $0.process.value.text, $0.heardAt.microseconds] }
-            + providerReasons(of: store) + wakeUps(of: store)
+            + providerReasons(of: store) + wakeUps(of: store) + items(of: store)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -217,7 +219,7 @@ extension MessageID {
 }
 
 extension Optional<WallInstant> {
-    fileprivate var cell: Int64 { self?.microseconds ?? -1 }
+    var cell: Int64 { self?.microseconds ?? -1 }
 }
 
 extension RouteRow {

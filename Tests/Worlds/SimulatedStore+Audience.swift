@@ -88,13 +88,16 @@ extension SimulatedStore {
 
     /// The reason why the audience no longer includes a member; nil: it does.
     func excluded(_ row: RegistrationRow, from parcel: ParcelRow) -> AudienceChange? {
-        switch message(parcel.message)?.audienceWanted.selection {
+        let message = message(parcel.message)
+        return switch message?.audienceWanted.selection {
         case .users(let names): row.stored.profile[.user].map { names.contains($0) } == true ? nil : .user
         case .tags(let expression): expression.includes(row) ? nil : .condition
         case .subscribers(let watch): subscribes(row.id, to: watch, message: parcel.message) ? nil : .condition
         case .revoked(let watch): subscribes(row.id, to: watch) ? .condition : nil
+        case .itemSubscribers(let template):
+            message.map { lacksItemSubscription(row.id, to: $0, template) } == true ? .condition : nil
         case .all, .installations, .tokens, .stale, nil: nil
-        case .filter, .itemSubscribers: preconditionFailure("no simulated message has such an audience")
+        case .filter: preconditionFailure("no simulated message has such an audience")
         }
     }
 

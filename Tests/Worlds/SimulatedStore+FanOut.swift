@@ -192,11 +192,11 @@ extension SimulatedStore {
 
     mutating func writeMessage(
         _ id: MessageID, _ app: AppID, _ audience: Audience, _ members: [RegistrationID],
-        _ order: SimulatedFanOutOrder, _ now: WallInstant
+        _ order: SimulatedFanOutOrder, _ now: WallInstant, kind: TokenKind = .wakeUp, badge: BadgeChange = .none
     ) {
         var message = MessageRow(
             id: id, app: app, format: 1, service: .app, state: .sending,
-            urgency: members.count <= 100 ? .transactional : .bulk, kind: .wakeUp, badge: .none,
+            urgency: members.count <= 100 ? .transactional : .bulk, kind: kind, badge: badge,
             audienceWanted: audience, ignored: .all, horizon: RegistrationID(0), acceptedAt: now,
             expiresAt: now + order.lifetime, dueAt: nil, localSending: nil)
         message.plannedMembers = Int64(members.count)

@@ -47,13 +47,17 @@ extension Int64 {
 extension SimulatedStore {
     package func limits(of app: AppID) -> LimitRow { limits.first { $0.app == app } ?? LimitRow(app: app) }
 
-    /// Replaces an app's limits. Parcels that wait for the end of quiet hours become due, to be judged again.
+    /// Replaces an app's limits. Parcels that wait for the end of quiet hours become due, to be judged again. So do all
+    /// held pushes.
     package mutating func setLimits(_ row: LimitRow, now: WallInstant) {
         limits.removeAll { $0.app == row.app }
         limits.append(row)
         for place in parcels.indices where parcels[place].app == row.app && parcels[place].lease == nil {
             guard parcels[place].waitsFor == .quietHours, parcels[place].dueAt > now else { continue }
             parcels[place].dueAt = now
+        }
+        for place in heldPushes.indices where heldPushes[place].app == row.app {
+            heldPushes[place].dueAt = min(heldPushes[place].dueAt, now)
         }
     }
 
@@ -100,7 +104,7 @@ extension SimulatedStore {
         return open.map { holds[$0] }
     }
 
-    private func minutesEast(_ member: RegistrationID, _ limits: LimitRow) -> Int64 {
+    func minutesEast(_ member: RegistrationID, _ limits: LimitRow) -> Int64 {
         SimulatedZones.minutesEast(registration(member)?.stored.profile[.timeZone], else: limits.timeZone)
     }
 

@@ -28,6 +28,8 @@ extension SimulatedStore {
             app: app, provider: input.provider, environment: input.environment, topic: input.topic)
         let place = placeOfDevice(app: app, installation: input.installation, kind: input.kind)
         let holderPlace = placeOfHolder(app: app, of: input)
+        let before = [place, holderPlace].compactMap(\.self).map { registrations[$0] }
+        defer { endItemSubscriptions(since: before) }
         let decision = TokenLifecycle.register(
             existing: place.map { registrations[$0].storedRow },
             holder: holderPlace.map { registrations[$0].storedRow },
@@ -90,12 +92,14 @@ extension SimulatedStore {
 
     @discardableResult
     package mutating func removeDevice(app: AppID, installation: String, kind: TokenKind? = nil) -> Int {
-        let gone = registrations.filter {
+        let before = registrations.filter {
             $0.app == app && $0.stored.installation == installation && (kind == nil || $0.stored.kind == kind)
-        }.map(\.id)
+        }
+        let gone = before.map(\.id)
         suspicions.removeAll { gone.contains($0.registration) }
         registrations.removeAll { gone.contains($0.id) }
         removeSubscriptions { gone.contains($0.registration) }
+        endItemSubscriptions(since: before)
         return gone.count
     }
 

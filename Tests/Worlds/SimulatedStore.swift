@@ -44,6 +44,19 @@ package struct SimulatedStore: Equatable, Sendable {
     package var subscriptions: [SubscriptionRow] = []
     /// The app whose watch had the last turn. Not stored.
     var lastFannedOut: Int64 = 0
+    /// Rows rise by id.
+    package var items: [ItemRow] = []
+    /// Rows rise by id.
+    package var pushTemplates: [PushTemplateRow] = []
+    /// Rows rise by id.
+    package var itemSubscriptions: [ItemSubscriptionRow] = []
+    package var itemFollowers: [ItemFollowerRow] = []
+    package var heldPushes: [HeldPushRow] = []
+    package var deviceWindows: [DeviceWindowRow] = []
+    package var dueItems: [DueItemRow] = []
+    /// The apps whose item, and whose held push, had the last turn. Not stored.
+    var lastFollowed: Int64 = 0
+    var lastReleased: Int64 = 0
     /// The last identities that were handed out.
     package var lastRoute: Int64 = 0
     package var lastRegistration: Int64 = 0
@@ -51,6 +64,7 @@ package struct SimulatedStore: Equatable, Sendable {
     package var lastFeedback: Int64 = 0
     package var lastWatch: Int64 = 0
     package var lastSubscription: Int64 = 0
+    package var lastItemSubscription: Int64 = 0
     /// The number of the last set of any badge. Other numbers than PostgreSQL's, in the same order.
     package var lastBadgeSet: Int64 = 0
 
