@@ -51,4 +51,31 @@ struct PlantedLieTests {
         }
         #expect(promises.contains(lie == .losesParcel ? "P1" : "P3"), "\(lie): \(promises)")
     }
+
+    @Test(
+        "fails if a trigger fires twice or at crossings alone, a push is lost, or a badge is wrong",
+        arguments: ItemLie.allCases)
+    func caughtItems(lie: ItemLie) {
+        var promises: [String] = []
+        for seed in UInt64(1)...8 {
+            let plan = ItemWorldTests.plan(seed)
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            world = SimulatedWorld(plan: plan)
+            world.itemLie = lie
+            if let violation = world.run() { promises.append(violation.promise) }
+        }
+        #expect(promises.contains(lie.promise), "\(lie): \(promises)")
+    }
+}
+
+extension ItemLie {
+    /// The promise that it breaks.
+    fileprivate var promise: String {
+        switch self {
+        case .firesTwice: "P4"
+        case .firesAtCrossings, .losesHeldPushes: "P1"
+        case .raisesBadgesOfDropped: "P3"
+        }
+    }
 }

@@ -65,6 +65,6 @@ struct WorldCensusTests {
     /// Lower bounds for checkers that need several rare things at once.
     static let rare: [WorldChecker: Int] = [
         .rateOnTheWire: 30, .latency: 15, .silenced: 30, .poison: 30, .seenTwice: 10, .confirmed: 30, .stayed: 40,
-        .tooLate: 35, .slowedDown: 7, .suppressed: 90, .withdrawn: 30,
+        .tooLate: 35, .slowedDown: 7, .suppressed: 90, .withdrawn: 30, .itemTurns: 5,
     ]
 }

@@ -37,6 +37,9 @@ struct SimulatedProcess: Sendable {
     /// A fan-out is under way, and whether another one must follow.
     var isFanningOut = false
     var mustFanOutAgain = false
+    /// A transaction that cuts pushes of items is under way, and whether more must follow.
+    var isPushingItems = false
+    var mustPushItemsAgain = false
     /// Cuts of direct messages under way.
     var cuts = 0
     /// The time since which nothing kept the process from receiving notifications of the database.

@@ -41,6 +41,12 @@ package struct SimulatedWorld {
     var written: Set<Int> = []
     package var wakeUps = WakeUpLedger()
     var lastWriteAt = SimulatedTime.zero
+    /// The streams of the apps' producers: the lines of each app in the order of their times.
+    var updates: [SimulatedUpdate] = []
+    /// The last line of each app whose answer its producer received. Never iterated.
+    var updatesReceived: [AppID: Int] = [:]
+    package var items = ItemLedger()
+    package var itemLie: ItemLie?
     /// Draws what subscribers and the backend do.
     var subscriber: SeededRandom
     /// The times since which no push of a message may be sent. Never iterated.
@@ -92,6 +98,7 @@ package struct SimulatedWorld {
         scheduleDeviceEvent()
         scheduleChangeOfHands()
         scheduleWakeUps()
+        scheduleItems()
         queue.put(.faultsEnd, at: plan.faultsEnd)
         if plan.driftMax > 0 { incidents.note(.drift) }
     }
@@ -131,12 +138,14 @@ package struct SimulatedWorld {
         guard !isFaulty, sent == messages.count, written.count == writes.count, store.dueWatches.isEmpty else {
             return false
         }
+        guard store.dueItems.isEmpty, store.heldPushes.isEmpty, areUpdatesReceived else { return false }
         return store.messages.allSatisfy(\.isAtItsEnd) && processes.allSatisfy(\.isIdle)
     }
 
     var unfinished: String {
         store.messages.filter { !$0.isAtItsEnd }
             .map { "\($0.state.name) with \(store.account($0.id)?.pending ?? 0) pending" }.joined(separator: ", ")
+            + "; \(store.heldPushes.count) pushes of items are held"
     }
 
     private mutating func handle(_ event: WorldEvent) {
@@ -161,6 +170,8 @@ package struct SimulatedWorld {
         case .changeOfHands: changeHands()
         case .subscriberEvent: happenToASubscriber()
         case .writeNode(let number): askToWrite(number)
+        case .itemEvent: happenToItems()
+        case .produce(let line): produce(line)
         case .send(let number): ask(.send(number))
         case .control(let number, let control): ask(.control(number, control))
         case .askArrives(let asking): carryOutLate(asking)
@@ -176,6 +187,7 @@ package struct SimulatedWorld {
         case .flush: flush(process)
         case .notified: send(.hint, to: process)
         case .watchesRaised: fanOut(process)
+        case .itemsRaised: pushItems(process)
         case .stopsNotified:
             notify(.stops, process)
             send(.hint, to: process)

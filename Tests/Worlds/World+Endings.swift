@@ -13,6 +13,7 @@ extension SimulatedWorld {
             checkShown(pair)
         }
         checkSubscriptions()
+        checkItems()
         checkBadges()
         checkDeadAreRetired()
         checkFoundAreRemembered()
@@ -162,7 +163,8 @@ extension SimulatedWorld {
 
     /// Whether the subscription ended before its push was sent. Each such end was checked when it was settled.
     private func hasLeft(_ pair: PushPair, _ message: MessageRow) -> Bool {
-        message.kind == .wakeUp && ledger[pair]?.terminalStatus?.reason == TerminalReason.audienceChanged
+        message.audienceWanted.isOfSubscriptions
+            && ledger[pair]?.terminalStatus?.reason == TerminalReason.audienceChanged
     }
 
     private mutating func checkPair(_ pair: PushPair) {
@@ -235,5 +237,14 @@ extension SimulatedWorld {
         judge(.nothingLeased)
         let actions = processes[index].dispatcher.handle(.drain, now: processes[index].clock.read(at: now))
         if actions != [.drained] { fail("P8", "an idle dispatcher still has to drain: \(actions)") }
+    }
+}
+
+extension Audience {
+    fileprivate var isOfSubscriptions: Bool {
+        switch selection {
+        case .subscribers, .revoked, .itemSubscribers: true
+        case .all, .tags, .filter, .stale, .installations, .users, .tokens: false
+        }
     }
 }

@@ -66,6 +66,7 @@ extension SimulatedWorld {
         switch message.audienceWanted.selection {
         case .subscribers(let watch): store.subscribes(row.id, to: watch, message: message.id)
         case .revoked(let watch): !store.subscribes(row.id, to: watch)
+        case .itemSubscribers(let template): !store.lacksItemSubscription(row.id, to: message, template)
         default: message.audienceWanted.includes(user: row.stored.profile[.user], tags: row.stored.profile.tags)
         }
     }

@@ -157,7 +157,9 @@ extension SimulatedWorld {
         case (.writeNode(let number), .nodeWritten(let raisedAny)): noteWritten(number, raisedAny: raisedAny, index)
         case (.fanOut, let reply): receiveFanOut(reply, index)
         case (.endExpired, .fannedOut(let ready?)): passOn(ready, index)
-        case (.writeNode, _), (.endExpired, _): break
+        case (.updateItems(let lines), .nodeWritten(let raisedAny)): noteUpdated(lines, raisedAny: raisedAny, index)
+        case (.pushItems(let work), let reply): receiveItemPushes(reply, work, index)
+        case (.writeNode, _), (.endExpired, _), (.updateItems, _): break
         case (.plan, _): break
         }
     }

@@ -108,6 +108,8 @@ extension SimulatedWorld {
         case .writeNode(let number): return .nodeWritten(raisedAny: applyWrite(number))
         case .fanOut: return .fannedOut(applyFanOut())
         case .endExpired: return .fannedOut(applyEnds())
+        case .updateItems(let lines): return .nodeWritten(raisedAny: applyUpdates(lines))
+        case .pushItems(let work): return .fannedOut(applyItemPushes(work))
         }
     }
 

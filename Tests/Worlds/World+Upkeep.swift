@@ -8,9 +8,9 @@ extension SimulatedWorld {
         guard !processes[index].isDraining else { return }
         call(.plan, index)
         for upkeep in Upkeep.allCases { notify(upkeep, index) }
-        guard plan.writes > 0 else { return }
-        fanOut(index)
-        call(.endExpired, index)
+        if plan.writes > 0 { fanOut(index) }
+        if plan.updates > 0 { pushItems(index) }
+        if plan.writes + plan.updates > 0 { call(.endExpired, index) }
     }
 
     /// Starts a round, one at a time: a notification during a round causes another one afterwards.

@@ -163,6 +163,7 @@ extension SimulatedWorld {
     }
 
     mutating func applyEnds() -> [ReadyRoute]? {
+        endItemSubscriptions()
         let before = store
         var messages = wakeUps.messages
         let notices = store.endExpired(fanOutOrder, now: wall) {
@@ -180,7 +181,7 @@ extension SimulatedWorld {
         MessageID(UniversalID(high: 1_000_000 + number, low: seed))
     }
 
-    private mutating func recordParcels(after last: Int64) -> [ReadyRoute] {
+    mutating func recordParcels(after last: Int64) -> [ReadyRoute] {
         let new = store.parcels.filter { $0.id.value > last }
         for parcel in new { recordNew(parcel) }
         return store.routes.compactMap { route in

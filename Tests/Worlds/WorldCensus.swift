@@ -69,6 +69,10 @@ package struct WorldCensus: Equatable, Sendable {
         case slices = "fan-outs that left subscriptions for the next slice"
         case followed = "subscriptions that followed their token"
         case expiredSubscriptions = "subscriptions that expired"
+        case fired = "triggers that fired"
+        case held = "pushes of items that were held"
+        case droppedItemPushes = "pushes of items that were dropped"
+        case itemSlices = "rounds that left followers for the next slice"
     }
 
     package mutating func add(_ world: SimulatedWorld) {
@@ -106,6 +110,10 @@ package struct WorldCensus: Equatable, Sendable {
         count(.slices, world.wakeUps.slices)
         count(.followed, world.wakeUps.followed)
         count(.expiredSubscriptions, world.wakeUps.expired)
+        count(.fired, world.items.fired)
+        count(.held, world.items.held)
+        count(.droppedItemPushes, world.items.dropped)
+        count(.itemSlices, world.items.slices)
         for entry in world.store.feedback { count(entry) }
         for place in judged.indices where world.incidents.judged[place] > 0 { judged[place] += 1 }
         for message in world.store.messages {

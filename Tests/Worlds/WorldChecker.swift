@@ -2,7 +2,7 @@
 /// had something to judge. One that never has proves nothing.
 package enum WorldChecker: Int, CaseIterable, Sendable {
     // P1.
-    case reached, everybody, searchedInSibling, toldOfAll, sameView
+    case reached, everybody, searchedInSibling, toldOfAll, sameView, firesAtLevel, heldKept, newestSent
     // P2.
     case acceptedKept, accepted, rejected, unregistered, expired, suppressed, cancelled, gaveUp, notShown
     case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, withdrawn, quarantine,
@@ -10,14 +10,14 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     // P3.
     case badgeSent, badgeKept
     // P4.
-    case fence, name, repeated, seenTwice, calmLease, toldOnce, oneUnderWay, inOrder
+    case fence, name, repeated, seenTwice, calmLease, toldOnce, oneUnderWay, inOrder, firesOnce
     // P5.
     case retired, suspected, confirmed, deadRetired, triedInSibling, moved, stayed, remembered
     // P7.
-    case latency
+    case latency, itemTurns
     case pauseAsked, slowedDown, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
     // P8.
-    case inFlight, nothingLeased, carriedOut, waitsForPushes
+    case inFlight, nothingLeased, carriedOut, waitsForPushes, onePushAWindow, releasesMove
     // Rule 9.
     case sendHour
     case localHour, tooLate
@@ -29,6 +29,9 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .searchedInSibling: "P1: a token that is unknown on its origin route is tried on the sibling route"
         case .toldOfAll: "P1: a subscription is told of all changes"
         case .sameView: "P1: a phone that applies what it is told has the same data as a reader"
+        case .firesAtLevel: "P1: an armed trigger fires at each update whose level it holds for, and at no other"
+        case .heldKept: "P1: a held push goes, unless it may be dropped"
+        case .newestSent: "P1: a follower's push shows the newest texts, and none is missed"
         case .acceptedKept: "P2: an accepted answer that was received is recorded"
         case .accepted: "P2: a push recorded as accepted had an accepted answer"
         case .rejected: "P2: a push recorded as rejected was refused"
@@ -60,6 +63,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .toldOnce: "P4: a subscription is told of a change once"
         case .oneUnderWay: "P4: a subscription has one push under way"
         case .inOrder: "P4: changes arrive in their order"
+        case .firesOnce: "P4: a trigger that fired makes no other push until it is armed again"
         case .retired: "P5: a token is retired by an answer that called it dead"
         case .suspected: "P5: a token is suspected only after an answer that casts suspicion on it"
         case .confirmed: "P5: a suspicion is confirmed by its route's answers"
@@ -69,6 +73,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .stayed: "P5: tokens found in the other environment stay if they are too many"
         case .remembered: "P5: a token found in the other environment moves its registration"
         case .latency: "P7: a transactional push leaves in time if its own route has no trouble"
+        case .itemTurns: "P7: apps take turns at releases of held pushes"
         case .pauseAsked: "P7: a pause that a provider requests is kept"
         case .slowedDown: "P7: a lane sends nothing while its circuit breaker is open"
         case .minuteQuota: "P7: a minute's quota is kept"
@@ -81,6 +86,8 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .nothingLeased: "P8: an idle process has no leases"
         case .carriedOut: "P8: work that takes several transactions ends"
         case .waitsForPushes: "P8: a watch whose pushes have not ended waits for its next turn"
+        case .onePushAWindow: "P8: a device gets one push of items in a window"
+        case .releasesMove: "P8: a release moves held pushes, a bounded number of them"
         case .sendHour: "rule 9: no push leaves before its message is due"
         case .localHour: "rule 9: a push is due at its device's local time"
         case .tooLate: "rule 9: a push is suppressed only if its local time had passed"

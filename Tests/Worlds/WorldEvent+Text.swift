@@ -9,6 +9,7 @@ extension WorldEvent: CustomStringConvertible {
         case .flush(let to): "\(to) hands answers to its dispatcher"
         case .notified(let to): "\(to) is notified of work"
         case .watchesRaised(let to): "\(to) is notified that watched data changed"
+        case .itemsRaised(let to): "\(to) is notified that items were updated"
         case .stopsNotified(let to): "\(to) is notified that a message was paused, cancelled or changed"
         case .ends(let to): "\(to) ends"
         case .resolved(let to, let serviceRoute, let lane):
@@ -34,6 +35,8 @@ extension WorldEvent: CustomStringConvertible {
         case .changeOfHands: "a device changes hands"
         case .subscriberEvent: "a phone changes what it subscribes to"
         case .writeNode(let number): "the backend sends write \(number + 1)"
+        case .itemEvent: "a phone changes its subscriptions to items"
+        case .produce(let number): "a producer sends its stream up to line \(number + 1)"
         case .send(let number): "message \(number + 1) is sent to a gateway"
         case .control(let number, let control): "message \(number + 1): \(control)"
         case .askArrives(let asking): "message \(asking.number + 1): a request arrives after its client gave up"
@@ -97,6 +100,9 @@ extension StoreCall {
         case .writeNode(let number): "\(from)'s write \(number + 1)"
         case .fanOut: "\(from)'s fan-out"
         case .endExpired: "\(from)'s query for expired subscriptions"
+        case .updateItems(let lines): "\(from)'s \(lines.count) updates up to line \((lines.last ?? -1) + 1)"
+        case .pushItems(.follow): "\(from)'s round of followers"
+        case .pushItems(.release): "\(from)'s release of held pushes"
         case .cut(let cut): "\(from)'s cut of message \(cut.message.id.value.high), \(cut.lanes.count) routes admitted"
         }
     }

@@ -18,6 +18,8 @@ enum WorldEvent: Sendable {
     case notified(Addressee)
     /// Watched data has changed.
     case watchesRaised(Addressee)
+    /// An item has become due, or a push is held.
+    case itemsRaised(Addressee)
     /// A message was paused, resumed or cancelled, or got another rate.
     case stopsNotified(Addressee)
     case resolved(Addressee, ServiceRoute, LaneKey?)
@@ -52,6 +54,10 @@ enum WorldEvent: Sendable {
     case subscriberEvent
     /// The backend sends a write of data, or sends it again.
     case writeNode(Int)
+    /// A phone changes its subscriptions to items.
+    case itemEvent
+    /// The producer sends the lines of its stream up to this one whose answer it lacks.
+    case produce(Int)
     case send(Int)
     case control(Int, ControlRequest)
     /// A request whose client has given up.
@@ -62,15 +68,14 @@ enum WorldEvent: Sendable {
     var addressee: Addressee? {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .stopsNotified(let to),
-            .watchesRaised(let to),
+            .watchesRaised(let to), .itemsRaised(let to),
             .resolved(let to, _, _), .credentialsChanged(let to), .laneCloses(let to, _, _), .laneOpens(let to, _),
             .laneTimer(let to, _), .connectionDies(let to, _, _), .lastStreamSent(let to, _, _),
             .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .repeated(let to, _, _, _), .ends(let to):
             to
         case .callAnswered(let call, _): call.from
         case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .changeOfHands, .subscriberEvent,
-            .writeNode, .send, .control,
-            .askArrives, .faultsEnd:
+            .writeNode, .itemEvent, .produce, .send, .control, .askArrives, .faultsEnd:
             nil
         }
     }
@@ -108,6 +113,17 @@ enum StoreRequest: Sendable {
     /// Tells subscriptions of due watches what changed.
     case fanOut
     case endExpired
+    /// Takes lines of an app's producer.
+    case updateItems([Int])
+    case pushItems(ItemWork)
+}
+
+/// A transaction that cuts pushes of items.
+enum ItemWork: Sendable {
+    /// Those of followers of items that are due.
+    case follow
+    /// Those that are held, and due.
+    case release
 }
 
 enum StoreReply: Sendable {

@@ -56,6 +56,9 @@ enum StoreStep: String, CaseIterable, Sendable {
     case plan, lease, renewal, verdicts, settle, cut, heartbeat, rescue
     case write = "writing data"
     case fanOut = "telling subscriptions"
+    case updateItems = "updating items"
+    case followItems = "notifying followers of items"
+    case releaseItems = "releasing held pushes"
     case confirm = "confirming suspicions"
     case fallDue = "falling due"
     case putOnHold = "putting on hold"
@@ -75,6 +78,9 @@ enum StoreStep: String, CaseIterable, Sendable {
         case .cut: self = .cut
         case .writeNode: self = .write
         case .fanOut: self = .fanOut
+        case .updateItems: self = .updateItems
+        case .pushItems(.follow): self = .followItems
+        case .pushItems(.release): self = .releaseItems
         case .poll, .find, .endExpired: return nil
         case .maintain(let round):
             guard let step = round.step else { return nil }
@@ -100,7 +106,9 @@ enum StoreStep: String, CaseIterable, Sendable {
     fileprivate var comesInSlices: Bool {
         switch self {
         case .confirm, .fallDue, .putOnHold, .end, .release, .liftRates: true
-        case .plan, .lease, .renewal, .verdicts, .settle, .cut, .heartbeat, .rescue, .forget, .write, .fanOut: false
+        case .plan, .lease, .renewal, .verdicts, .settle, .cut, .heartbeat, .rescue, .forget, .write, .fanOut,
+            .updateItems, .followItems, .releaseItems:
+            false
         }
     }
 }

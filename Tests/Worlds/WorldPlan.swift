@@ -135,6 +135,19 @@ package struct WorldPlan: Sendable {
     package var gather: Duration = .seconds(1)
     package var wakeUpLifetime: Duration = .seconds(86_400)
 
+    /// Updates of the apps' items; 0: no phone subscribes to any.
+    package var updates = 0
+    /// Per thousand phones: they follow items from the start, and have a trigger from the start.
+    package var itemFollowers = 0
+    package var itemTriggers = 0
+    /// Per thousand subscriptions to items: they end within the world.
+    package var shortItemSubscriptions = 0
+    package var itemEventEvery: SimulatedTime?
+    /// The pauses that subscriptions to items ask for, in seconds.
+    package var itemPauses: [Int32?] = [0, 5]
+    /// The most subscriptions that one transaction of rounds or releases takes.
+    package var itemSlice = 100
+
     package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         self.seed = seed
@@ -162,6 +175,7 @@ package struct WorldPlan: Sendable {
         drawOwners()
         drawDirects()
         drawWakeUps()
+        drawItems()
     }
 
     /// A plan in which nothing goes wrong.
