@@ -197,6 +197,19 @@ struct FollowerTests {
         }
     }
 
+    @Test("miss no update that commits after their round has read the item")
+    func uncommitted() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try Self.price().pausing(0))
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            #expect(try await items.followBesideUpdate(at: after(1)) == [1])
+            #expect(try await items.number(of: "item_due") == 1)
+            #expect(try await items.follow(at: after(2)) == [1])
+            #expect(try await items.cut() == ["phone price: 1", "phone price: 2"])
+        }
+    }
+
     @Test("get a push at once from two rounds in two processes")
     func twoProcesses() async throws {
         try await withItems { items in

@@ -78,6 +78,31 @@ extension ItemWorld {
         return try await round.value
     }
 
+    /// Runs a round while the item's second update, whose price is 2, has written all its rows. It commits once the round
+    /// waits for it, or is over.
+    func followBesideUpdate(at now: WallInstant) async throws -> [Int] {
+        let pool = world.pool
+        let waiting = """
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """
+        let update = "UPDATE items SET seq = 2, field_texts = '{2}', field_seqs = '{2}'"
+        let makeDue = """
+            INSERT INTO item_due (item_id, app_id, due_at) SELECT id, app_id, updated_at FROM items ON CONFLICT DO NOTHING
+            """
+        let round = try await pool.transaction { transaction throws(PostgresError) -> Task<[Int], any Error> in
+            _ = try await transaction.run(query(update))
+            _ = try await transaction.run(query(makeDue))
+            let round = Task { try await self.follow(at: now, turnsMax: 1) }
+            var isWaitingOrOver = false
+            while !isWaitingOrOver {
+                await Task.yield()
+                isWaitingOrOver = try await pool.number(waiting) + pool.number("SELECT count(*) FROM messages") > 0
+            }
+            return round
+        }
+        return try await round.value
+    }
+
     /// The pushes that were cut since the last call, each as "installation template: texts".
     func cut() async throws -> [String] {
         let rows = try await world.pool.read(
