@@ -81,8 +81,13 @@ enum FollowerSQL {
         ORDER BY asked.place
         """)
 
+    // The time of an item's last update.
+    private static func updatedAt(_ item: String) -> String {
+        "(SELECT updated_at FROM items WHERE id = \(item) LIMIT 1)"
+    }
+
     /// Holds pushes, whose texts are read when they go. A push takes the place of the one that its subscription holds,
-    /// unless a trigger made that one.
+    /// unless a trigger made that one, or its item was updated later.
     static let hold = Statement(
         "follower_hold",
         """
@@ -91,7 +96,9 @@ enum FollowerSQL {
         SELECT subscription_id, app_id, registration_id, item_id, false, NULL, :now, due_at
         FROM unnest(:subscriptions, :apps, :registrations, :items, :due_at)
             AS held (subscription_id, app_id, registration_id, item_id, due_at)
-        ON CONFLICT (subscription_id) DO UPDATE SET item_id = excluded.item_id WHERE NOT known.is_triggered
+        ON CONFLICT (subscription_id) DO UPDATE SET item_id = excluded.item_id
+        WHERE NOT known.is_triggered
+            AND \(updatedAt("known.item_id")) > \(updatedAt("excluded.item_id")) IS NOT TRUE
         """)
 
     /// Forgets items that were removed.

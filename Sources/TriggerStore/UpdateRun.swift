@@ -89,7 +89,11 @@ struct UpdateRun {
     /// Writes the items, makes them due, and commits.
     /// - Parameter closing: the last queries.
     func commit(_ closing: [Query], in transaction: PostgresTransaction) async throws(PostgresError) -> Outcome {
-        let changed = batch.items.compactMap { item in items.id(of: item.name).map { (id: $0, state: item.state) } }
+        let changed = batch.items.compactMap { item in
+            items.id(of: item.name).map {
+                (id: $0, state: item.state, lastOrder: Int64(batch.lastOrder(of: item.name) ?? 0))
+            }
+        }
         let (ids, states) = (changed.map(\.id), changed.map(\.state))
         let names = states.map { state in JSONWriter.texts(state.fields.map { $0.name }) }
         let texts = states.map { state in JSONWriter.texts(state.fields.map { $0.text }) }
@@ -101,6 +105,7 @@ struct UpdateRun {
                 $0.jsonArray("names", names)
                 $0.jsonArray("texts", texts)
                 $0.jsonArray("seqs", seqs)
+                $0.int64Array("last_orders", changed.map(\.lastOrder))
                 $0.instant("now", now)
             },
             Query(UpdateSQL.makeDue) {

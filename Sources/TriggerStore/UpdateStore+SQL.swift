@@ -168,13 +168,17 @@ enum UpdateSQL {
         SELECT count(*) FROM held
         """)
 
+    /// Writes items. Their times differ in the order of their last updates in the batch, by which rounds of followers tell
+    /// the item that was updated last. The clock is read once. An item's time never goes back.
     static let write = Statement(
         "items_write",
         """
         UPDATE items i SET seq = input.seq, field_names = ARRAY(SELECT jsonb_array_elements_text(input.names)),
             field_texts = ARRAY(SELECT jsonb_array_elements_text(input.texts)),
-            field_seqs = ARRAY(SELECT jsonb_array_elements_text(input.seqs)::bigint), updated_at = \(now)
-        FROM unnest(:items, :item_seqs, :names, :texts, :seqs) AS input (id, seq, names, texts, seqs)
+            field_seqs = ARRAY(SELECT jsonb_array_elements_text(input.seqs)::bigint),
+            updated_at = greatest(i.updated_at, (SELECT \(now)) + input.last_order * interval '1 microsecond')
+        FROM unnest(:items, :item_seqs, :names, :texts, :seqs, :last_orders)
+            AS input (id, seq, names, texts, seqs, last_order)
         WHERE i.id = input.id
         """)
 

@@ -124,6 +124,40 @@ struct FollowerTests {
         }
     }
 
+    @Test("get the push of the item that was updated last in one commit")
+    func lastOfCommit() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try ItemWorld.terms(["a", "b"], text: "price").pausing(0))
+            let updates = try [("a", 1), ("b", 2), ("a", 3)].map { item, price in
+                try ItemWorld.update(item, #"{"last_price": \#(price)}"#)
+            }
+            _ = await items.stores.updates.take(updates, app: items.world.app, now: dawn)
+            #expect(try await items.follow(at: after(1)).reduce(0, +) == 1)
+            #expect(try await items.cut() == ["phone price: 3"])
+        }
+    }
+
+    @Test("hold the push of the item that was updated last, whichever is decided on last")
+    func heldInOrder() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try ItemWorld.terms(["a", "b"], text: "price"))
+            try await items.update("a", #"{"last_price": 1}"#)
+            #expect(try await items.follow(at: after(1)) == [1])
+            for (item, seconds) in [("a", 2.0), ("b", 2.5), ("a", 2.9)] {
+                try await items.update(item, #"{"last_price": \#(seconds)}"#, at: after(seconds))
+            }
+            for seconds in [3.0, 3.5] {
+                try await items.follow(at: after(seconds))
+                #expect(try await items.held().map(\.item) == ["a"])
+            }
+            _ = try await items.cut()
+            #expect(try await items.release(at: after(31)) == 1)
+            #expect(try await items.cut() == ["phone price: 2.9"])
+        }
+    }
+
     @Test("get each its push, slice by slice, and the update that comes between")
     func slices() async throws {
         try await withItems { items in

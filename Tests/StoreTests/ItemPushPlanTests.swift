@@ -75,6 +75,7 @@ struct ItemPushPlanTests {
         ("follower_lock_windows", "using device_windows_pkey on device_windows"),
         ("follower_read", "using held_pushes_of_device on held_pushes"),
         ("follower_read", "using held_pushes_pkey on held_pushes"),
+        ("follower_hold", "using items_pkey on items"),
         ("follower_end", "using items_pkey on items"), ("follower_end", "using item_due_pkey on item_due"),
         ("release_make_windows", "using held_pushes_of_apps on held_pushes"),
         ("release_claim", "using held_pushes_of_apps on held_pushes"),

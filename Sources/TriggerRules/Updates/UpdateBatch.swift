@@ -40,6 +40,9 @@ package struct UpdateBatch: Sendable {
         places[Array(item.utf8)].map { histories[$0].states } ?? []
     }
 
+    /// The index in the batch of the last update that an item took; nil: it took none.
+    package func lastOrder(of item: String) -> Int? { states(of: item).last?.order }
+
     /// The lowest and the highest number that a field has after any update of its item; nil: it never has one.
     ///
     /// A threshold that no number between them satisfies isn't satisfied by any of the updates. In mode MERGE the
