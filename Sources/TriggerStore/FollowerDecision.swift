@@ -17,9 +17,15 @@ struct FollowerDecision: Sendable {
     /// The last subscription of each item that was decided on.
     private(set) var lastTaken: [Int64: Int64] = [:]  // lookup only
 
-    private var reported: [FollowerCandidate] = []
+    /// The number of the last update of each item that a follower was notified of.
+    private var reported: [FollowedItem: Int64] = [:]
     private var held: [(follower: LockedFollower, dueAt: WallInstant)] = []
     private var shut: [Int64: WallInstant] = [:]
+
+    private struct FollowedItem: Hashable {
+        let item: Int64
+        let subscription: Int64
+    }
 
     /// - Parameter windows: when each registration's window opens.
     init(
@@ -32,11 +38,14 @@ struct FollowerDecision: Sendable {
 
     init() { self.init(start: WallInstant(microseconds: 0)) }
 
-    /// Decides on a follower, which was notified of the item's last update then, in whatever way.
+    /// Leaves this candidate and those behind it to the next transaction.
+    mutating func stop(at candidate: FollowerCandidate) { stoppedAt = candidate }
+
+    /// Decides on a follower, which was notified then of the last update of each of its items, in whatever way.
     mutating func take(_ follower: LockedFollower, _ app: PushApp) {
         let candidate = follower.candidate
         guard groups.messageCount < FollowerRun.messagesMax else {
-            stoppedAt = candidate
+            stop(at: candidate)
             return
         }
         lastTaken[candidate.item.id] = candidate.subscription
@@ -56,13 +65,22 @@ struct FollowerDecision: Sendable {
             shut[follower.device.registration] = opensAt
         case .held(let until): held.append((follower, until))
         }
-        reported.append(candidate)
+        report(follower)
+    }
+
+    private mutating func report(_ follower: LockedFollower) {
+        let own = [follower.candidate.item, follower.newest].map { (id: $0.id, seq: $0.state.seq) }
+        for item in own + follower.others.map({ (id: $0.id, seq: $0.seq) }) {
+            let followed = FollowedItem(item: item.id, subscription: follower.candidate.subscription)
+            reported[followed] = max(reported[followed] ?? 0, item.seq)
+        }
     }
 
     private func status(of follower: LockedFollower, _ app: PushApp) -> FollowerStatus {
         let (item, terms) = (follower.candidate.item, follower.terms)
         return FollowerStatus(
-            subscription: follower.candidate.subscription, registration: follower.device.registration, item: item.id,
+            subscription: follower.candidate.subscription, registration: follower.device.registration,
+            item: follower.newest.id,
             missesUpdate: item.state.lastSeq(naming: terms.fields) > follower.sentSeq, isExpired: terms.isExpired,
             isSilent: !app.isEnabled || follower.device.isRetired, heldItem: follower.heldItem,
             holdsTriggered: follower.holdsTriggered, deviceDueAt: follower.deviceDueAt,
@@ -74,11 +92,14 @@ struct FollowerDecision: Sendable {
     var notes: [Query] {
         var queries: [Query] = []
         if !reported.isEmpty {
+            let ordered = reported.sorted {
+                ($0.key.item, $0.key.subscription) < ($1.key.item, $1.key.subscription)
+            }
             queries.append(
                 Query(ItemPushSQL.note) {
-                    $0.int64Array("items", reported.map(\.item.id))
-                    $0.int64Array("subscriptions", reported.map(\.subscription))
-                    $0.int64Array("seqs", reported.map(\.item.state.seq))
+                    $0.int64Array("items", ordered.map(\.key.item))
+                    $0.int64Array("subscriptions", ordered.map(\.key.subscription))
+                    $0.int64Array("seqs", ordered.map(\.value))
                 })
         }
         if !held.isEmpty {
@@ -87,7 +108,7 @@ struct FollowerDecision: Sendable {
                     $0.int64Array("subscriptions", held.map(\.follower.candidate.subscription))
                     $0.int64Array("apps", held.map(\.follower.candidate.item.app))
                     $0.int64Array("registrations", held.map(\.follower.device.registration))
-                    $0.int64Array("items", held.map(\.follower.candidate.item.id))
+                    $0.int64Array("items", held.map(\.follower.newest.id))
                     $0.instantArray("due_at", held.map(\.dueAt))
                     $0.instant("now", start)
                 })
@@ -99,7 +120,7 @@ struct FollowerDecision: Sendable {
 extension LeavingPush {
     /// The push that shows an item's texts of now.
     fileprivate init(of follower: LockedFollower) {
-        let (item, terms) = (follower.candidate.item, follower.terms)
+        let (item, terms) = (follower.newest, follower.terms)
         self.init(
             app: AppID(item.app), member: follower.device.member, provider: follower.device.provider,
             template: terms.template, fields: terms.fields, texts: item.state.texts(of: terms.fields, terms.mode))

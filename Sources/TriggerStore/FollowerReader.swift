@@ -9,6 +9,21 @@ struct FollowerCandidate: Sendable {
     let item: StoredItem
     let subscription: Int64
     let registration: Int64
+    /// Whether the subscription has other items.
+    let followsSeveral: Bool
+}
+
+/// Another item of a follower, with an update that the follower misses.
+struct OtherItem: Sendable {
+    let id: Int64
+    /// The number of its last update.
+    let seq: Int64
+    let updatedAt: WallInstant
+
+    /// Reads a row of `FollowerSQL.others` behind its place.
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        (id, seq, updatedAt) = (try row.int64(), try row.int64(), try row.instant())
+    }
 }
 
 /// A follower whose subscription and device are locked.
@@ -23,16 +38,27 @@ struct LockedFollower: Sendable {
     let holdsTriggered: Bool
     /// When the first of the pushes that the device holds falls due; nil: it holds none.
     let deviceDueAt: WallInstant?
+    /// The other items with updates that it misses.
+    fileprivate(set) var others: [OtherItem] = []
+    /// Of all items with updates that it misses, the one that was updated last. The push shows its texts.
+    fileprivate(set) var newest: StoredItem
 
     /// Reads a row of `FollowerSQL.read` behind its place.
     fileprivate init(_ candidate: FollowerCandidate, _ row: inout Row) throws(PostgresError) {
-        self.candidate = candidate
+        (self.candidate, newest) = (candidate, candidate.item)
         (sentSeq, terms) = (try row.int64(), try PushTerms(&row))
         let registration = try row.int64()
         device = try PushDevice(registration, &row)
         heldItem = try row.int64OrNil()
         holdsTriggered = try row.boolOrNil() ?? false
         deviceDueAt = try row.instantOrNil()
+    }
+
+    /// The other item that was updated last; nil: none was updated later than the candidate's.
+    fileprivate var newestOther: Int64? {
+        let other = others.max { ($0.updatedAt, $0.id) < ($1.updatedAt, $1.id) }
+        guard let other, (other.updatedAt, other.id) > (candidate.item.updatedAt, candidate.item.id) else { return nil }
+        return other.id
     }
 }
 
@@ -82,9 +108,35 @@ struct FollowerReader: Sendable {
             return try LockedFollower(candidates[place], &row)
         }
         var found = Found(
-            followers: followers,
+            followers: try await withOthers(followers, in: transaction),
             windows: Dictionary(windows.map { ($0.registration, $0.opensAt) }) { first, _ in first })
         if quietHours != nil { found.quietHours = try DeviceQuietHours(answers[4]) }
         return found
+    }
+
+    /// Reads the other items of followers of several.
+    private func withOthers(
+        _ followers: [LockedFollower], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [LockedFollower] {
+        let several = followers.indices.filter { followers[$0].candidate.followsSeveral }
+        if several.isEmpty { return followers }
+        let query = Query(FollowerSQL.others) {
+            $0.int64Array("items", several.map { followers[$0].candidate.item.id })
+            $0.int64Array("subscriptions", several.map { followers[$0].candidate.subscription })
+        }
+        let count = several.count
+        let others = try await transaction.run(query).map { row throws(PostgresError) in
+            (place: try row.place(upTo: count), item: try OtherItem(&row))
+        }
+        var filled = followers
+        for (place, item) in others { filled[several[place]].others.append(item) }
+        let newest = several.compactMap { filled[$0].newestOther }.rising
+        if newest.isEmpty { return filled }
+        let found = try await transaction.run(Query(ItemPushSQL.items) { $0.int64Array("items", newest) })
+        let items = Dictionary(try found.map(StoredItem.init).map { ($0.id, $0) }) { first, _ in first }
+        for place in several {
+            if let id = filled[place].newestOther, let item = items[id] { filled[place].newest = item }
+        }
+        return filled
     }
 }

@@ -1,5 +1,6 @@
 import Postgres
 import Store
+import TriggerRules
 
 /// Rounds of followers: due items, read and cut into messages. They run under `PlannerSQL.inKeyOrder`.
 enum FollowerSQL {
@@ -28,7 +29,7 @@ enum FollowerSQL {
     static let next = Statement(
         "follower_next",
         """
-        SELECT asked.place, f.subscription_id, f.sent_seq, s.registration_id, s.fields
+        SELECT asked.place, f.subscription_id, f.sent_seq, s.registration_id, s.fields, s.follows_several
         FROM unnest(:items, :after) WITH ORDINALITY AS asked (item_id, after, place)
         CROSS JOIN LATERAL (
             SELECT subscription_id, sent_seq FROM item_followers
@@ -36,7 +37,8 @@ enum FollowerSQL {
             ORDER BY item_id, subscription_id LIMIT :limit
         ) AS f
         LEFT JOIN LATERAL (
-            SELECT registration_id, fields FROM item_subscriptions WHERE id = f.subscription_id LIMIT 1
+            SELECT registration_id, fields, cardinality(items) > 1 AS follows_several
+            FROM item_subscriptions WHERE id = f.subscription_id LIMIT 1
         ) AS s ON true
         ORDER BY asked.place, f.subscription_id
         """)
@@ -78,6 +80,35 @@ enum FollowerSQL {
         LEFT JOIN LATERAL (
             SELECT item_id, is_triggered FROM held_pushes WHERE subscription_id = asked.subscription_id LIMIT 1
         ) AS held ON true
+        ORDER BY asked.place
+        """)
+
+    /// The other items of subscriptions that have updates which the follower misses, with the number and the time of the
+    /// last one. They come in the order of the parameters.
+    ///
+    /// It runs after windows and subscriptions were locked, and locks no item. An item that is updated later is due again.
+    ///
+    /// Equality would make the ORDER BY redundant, and another index of followers could be read from end to end.
+    static let others = Statement(
+        "follower_others",
+        """
+        SELECT asked.place, f.item_id, i.seq, i.updated_at
+        FROM unnest(:items, :subscriptions) WITH ORDINALITY AS asked (item_id, subscription_id, place)
+        CROSS JOIN LATERAL (
+            SELECT fields FROM item_subscriptions WHERE id = asked.subscription_id LIMIT 1
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT item_id, sent_seq FROM item_followers
+            WHERE subscription_id BETWEEN asked.subscription_id AND asked.subscription_id
+                AND item_id <> asked.item_id
+            ORDER BY subscription_id LIMIT \(SubscriptionTerms.namesMax)
+        ) AS f
+        CROSS JOIN LATERAL (
+            SELECT seq, updated_at, field_names, field_seqs FROM items WHERE id = f.item_id LIMIT 1
+        ) AS i
+        WHERE i.seq > f.sent_seq AND EXISTS (
+            SELECT FROM unnest(i.field_names, i.field_seqs) AS field (name, seq)
+            WHERE field.name = ANY (s.fields) AND field.seq > f.sent_seq)
         ORDER BY asked.place
         """)
 

@@ -55,10 +55,13 @@ struct FollowerRun: Sendable {
         /// nil: the subscription is being removed.
         let registration: Int64?
         let fields: [String]
+        /// Whether the subscription has other items.
+        let followsSeveral: Bool
 
         init(_ row: inout Row) throws(PostgresError) {
             (subscription, sentSeq, registration) = (try row.int64(), try row.int64(), try row.int64OrNil())
             fields = try row.optional { row throws(PostgresError) in try row.textArray() } ?? []
+            followsSeveral = try row.boolOrNil() ?? false
         }
     }
 
@@ -79,7 +82,9 @@ struct FollowerRun: Sendable {
     /// Reads the items with their next followers, and decides on those that miss an update.
     mutating func read(in transaction: PostgresTransaction) async throws(PostgresError) {
         try await readItems(in: transaction)
-        let reader = FollowerReader(candidates, apps, start: start)
+        let candidates = candidates
+        let decided = candidates[..<decidedCount(of: candidates)]
+        let reader = FollowerReader(Array(decided), apps, start: start)
         let found = try await reader.read(in: transaction)
         var failed: Set<[UInt8]> = []  // lookup only
         while true {
@@ -87,6 +92,9 @@ struct FollowerRun: Sendable {
             for follower in found.followers where decision.stoppedAt == nil {
                 guard let app = apps[follower.candidate.item.app] else { continue }
                 decision.take(follower, app)
+            }
+            if decision.stoppedAt == nil, decided.endIndex < candidates.endIndex {
+                decision.stop(at: candidates[decided.endIndex])
             }
             // A group that no message can be made for takes no window: then others may go.
             let unsent = try await cut.make(decision.groups, in: transaction)
@@ -148,9 +156,18 @@ struct FollowerRun: Sendable {
                     item.state.lastSeq(naming: follower.fields) > follower.sentSeq
                 else { return nil }
                 return FollowerCandidate(
-                    item: item, subscription: follower.subscription, registration: registration)
+                    item: item, subscription: follower.subscription, registration: registration,
+                    followsSeveral: follower.followsSeveral)
             }
         }
+    }
+
+    /// The number of candidates that this transaction decides on. It takes fewer that follow several items, because each
+    /// of them may write a row for every item.
+    private func decidedCount(of candidates: [FollowerCandidate]) -> Int {
+        let severalMax = max(1, cut.order.subscriptionsMax / 4)
+        let several = candidates.indices.filter { candidates[$0].followsSeveral }
+        return several.count > severalMax ? several[severalMax] : candidates.count
     }
 }
 

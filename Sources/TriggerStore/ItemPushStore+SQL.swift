@@ -89,7 +89,10 @@ enum ItemPushSQL {
         WHERE w.registration_id = shut.registration_id
         """)
 
-    /// Notes up to which of an item's updates its followers were notified.
+    /// Notes up to which of an item's updates its followers were notified. Each row may be named once.
+    ///
+    /// The windows of the devices are locked, so two rounds or releases never write the same rows. Changes of subscriptions
+    /// write their rows with the subscription locked, which a round keeps.
     static let note = Statement(
         "item_push_note",
         """

@@ -124,6 +124,60 @@ struct FollowerTests {
         }
     }
 
+    @Test("get one push without a pause for items that fall due one after the other")
+    func gatheredOverItems() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try ItemWorld.terms(["ka", "kb", "kc"], text: "price").pausing(0))
+            for (item, seconds) in [("ka", 0.0), ("kb", 0.01), ("kc", 0.02), ("kb", 0.03)] {
+                try await items.update(item, #"{"last_price": "\#(item)"}"#, at: after(seconds))
+            }
+            #expect(try await items.follow(at: after(1)) == [1])
+            #expect(try await items.cut() == ["phone price: kb"])
+            for (seconds, due) in [(1.01, 1), (1.02, 0)] {
+                #expect(try await items.follow(at: after(seconds)) == [0])
+                #expect(try await items.number(of: "item_due") == due)
+            }
+            let behind = """
+                SELECT count(*) FROM item_followers f JOIN items i ON i.id = f.item_id WHERE f.sent_seq <> i.seq
+                """
+            #expect(try await items.world.number(behind) == 0)
+            try await items.update("kb", #"{"last_price": "later"}"#, at: after(5))
+            #expect(try await items.follow(at: after(6)) == [1])
+            #expect(try await items.cut() == ["phone price: later"])
+        }
+    }
+
+    @Test("get no push of another item whose updates name none of their fields")
+    func othersWithoutNews() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try ItemWorld.terms(["a", "b"], text: "price").pausing(0))
+            try await items.update("a", #"{"last_price": "a"}"#)
+            try await items.update("b", #"{"bid": 1}"#, at: after(0.5))
+            #expect(try await items.follow(at: after(1)) == [1])
+            #expect(try await items.cut() == ["phone price: a"])
+            #expect(try await items.follow(at: after(2)) == [0])
+        }
+    }
+
+    @Test("get each its push, fewer at a time if they follow several items")
+    func severalInSlices() async throws {
+        try await withItems { items in
+            for number in 0..<5 {
+                try await items.register("phone-\(number)")
+                try await items.subscribe("phone-\(number)", try ItemWorld.terms(["a", "b"], text: "price"))
+            }
+            try await items.update("a", #"{"last_price": "a"}"#)
+            try await items.update("b", #"{"last_price": "b"}"#, at: after(0.5))
+            #expect(try await items.follow(at: after(1), subscriptionsMax: 8) == [2, 2, 1])
+            #expect(try await items.cut() == (0..<5).map { "phone-\($0) price: b" })
+            #expect(try await items.follow(at: after(2), subscriptionsMax: 8) == [0])
+            #expect(try await items.held() == [])
+            #expect(try await items.number(of: "item_due") == 0)
+        }
+    }
+
     @Test("get the push of the item that was updated last in one commit")
     func lastOfCommit() async throws {
         try await withItems { items in

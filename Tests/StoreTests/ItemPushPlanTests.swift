@@ -75,7 +75,9 @@ struct ItemPushPlanTests {
         ("follower_lock_windows", "using device_windows_pkey on device_windows"),
         ("follower_read", "using held_pushes_of_device on held_pushes"),
         ("follower_read", "using held_pushes_pkey on held_pushes"),
-        ("follower_hold", "using items_pkey on items"),
+        ("follower_others", "using item_followers_of_subscription on item_followers"),
+        ("follower_others", "using item_subscriptions_pkey on item_subscriptions"),
+        ("follower_others", "using items_pkey on items"), ("follower_hold", "using items_pkey on items"),
         ("follower_end", "using items_pkey on items"), ("follower_end", "using item_due_pkey on item_due"),
         ("release_make_windows", "using held_pushes_of_apps on held_pushes"),
         ("release_claim", "using held_pushes_of_apps on held_pushes"),
@@ -105,6 +107,7 @@ struct ItemPushPlanTests {
         let made = try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "\(price) > 1"))
         try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "${last_price}.equals(\"1\")"))
         for other in ["two", "three"] { try await items.subscribe(other, follower) }
+        try await items.subscribe("two", try ItemWorld.terms(["a", "b"]))
         try await items.update("a", #"{"last_price": 2}"#)
         try await items.world.spare(quiet: (1, 2))
         try await items.release(at: StoreWorld.dawn)
