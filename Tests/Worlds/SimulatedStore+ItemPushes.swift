@@ -38,7 +38,9 @@ extension SimulatedStore {
         _ order: SimulatedFanOutOrder, now: WallInstant, name: () -> MessageID
     ) -> [SimulatedItemPush]? {
         guard let (due, limit) = claimItems(order, now) else { return nil }
-        let candidates = candidates(of: due, limit)
+        let found = candidates(of: due, limit)
+        let candidates = found.prefix(decidedCount(of: found, order))
+        let stop = candidates.count < found.count ? found[candidates.count].item : nil
         for follower in candidates.map(\.follower) { makeWindow(of: follower.subscription) }
         var round = FollowerRound(windows: openings(of: candidates.map(\.subscription)), now: now)
         var leaving: [LeavingItemPush] = []
@@ -46,26 +48,67 @@ extension SimulatedStore {
         var notified: [ItemFollowerRow] = []
         var shut: [(registration: RegistrationID, opensAt: WallInstant)] = []
         for (item, follower, subscription) in candidates {
-            switch round.decide(status(of: follower, item, subscription, now), canSend: { true }) {
+            let missed = missedItems(of: subscription, besides: item)
+            let newest = missed.max { ($0.updatedAt, $0.id) < ($1.updatedAt, $1.id) } ?? item
+            switch round.decide(status(of: follower, item, newest, subscription, now), canSend: { true }) {
             case .passed: continue
             case .notified: break
             case .sent(let opensAt):
-                let texts = item.state.texts(of: subscription.terms.fields, subscription.terms.mode)
-                leaving.append(LeavingItemPush(subscription: subscription, item: item.id, texts: texts))
+                let texts = newest.state.texts(of: subscription.terms.fields, subscription.terms.mode)
+                leaving.append(LeavingItemPush(subscription: subscription, item: newest.id, texts: texts))
                 shut.append((subscription.registration, opensAt))
             case .held(let until):
                 held.append(
                     HeldPushRow(
                         subscription: subscription.id, app: item.app, registration: subscription.registration,
-                        item: item.id, texts: nil, readyAt: now, dueAt: until))
+                        item: newest.id, texts: nil, readyAt: now, dueAt: until))
             }
-            notified.append(ItemFollowerRow(item: item.id, subscription: subscription.id, sentSeq: item.state.seq))
+            notified += missed.map {
+                ItemFollowerRow(item: $0.id, subscription: subscription.id, sentSeq: $0.state.seq)
+            }
         }
         for row in notified { note(row) }
         for row in held { hold(row) }
         for (registration, opensAt) in shut { setWindow(of: registration, opensAt) }
-        for row in due { end(row, limit, now) }
+        for row in due {
+            guard let item = item(row.item), let stop else {
+                end(row, limit, now)
+                continue
+            }
+            if item.id == stop.id {
+                pause(row, behind: candidates.last { $0.item.id == item.id }?.subscription.id, now)
+            } else if (item.updatedAt, item.id) > (stop.updatedAt, stop.id) {
+                end(row, limit, now)
+            }
+        }
         return cut(leaving, order, now, name)
+    }
+
+    /// A transaction takes fewer followers of several items.
+    private func decidedCount(of found: [Candidate], _ order: SimulatedFanOutOrder) -> Int {
+        let severalMax = max(1, order.subscriptionsMax / 4)
+        let several = found.indices.filter { found[$0].subscription.terms.items.count > 1 }
+        return several.count > severalMax ? several[severalMax] : found.count
+    }
+
+    /// The item, and the subscription's other items with updates that it misses.
+    private func missedItems(of subscription: ItemSubscriptionRow, besides item: ItemRow) -> [ItemRow] {
+        let others = itemFollowers.filter { $0.subscription == subscription.id && $0.item != item.id }
+        return [item]
+            + others.compactMap { follower in
+                self.item(follower.item).flatMap { other in
+                    other.state.lastSeq(naming: subscription.terms.fields) > follower.sentSeq ? other : nil
+                }
+            }
+    }
+
+    /// Leaves an item due for the followers behind the last one that was decided on.
+    private mutating func pause(_ row: DueItemRow, behind last: Int64?, _ now: WallInstant) {
+        guard let place = dueItems.firstIndex(where: { $0.item == row.item }), let item = item(row.item) else { return }
+        let after = last ?? row.after
+        guard after > 0 else { return }
+        (dueItems[place].dueAt, dueItems[place].after) = (now, after)
+        dueItems[place].roundSeq = row.roundSeq ?? item.state.seq
     }
 
     /// Claims due items, whose apps take turns. An item with many followers has a transaction for itself.
@@ -118,11 +161,12 @@ extension SimulatedStore {
     }
 
     private func status(
-        of follower: ItemFollowerRow, _ item: ItemRow, _ subscription: ItemSubscriptionRow, _ now: WallInstant
+        of follower: ItemFollowerRow, _ item: ItemRow, _ newest: ItemRow, _ subscription: ItemSubscriptionRow,
+        _ now: WallInstant
     ) -> FollowerStatus {
         let held = heldPush(of: subscription.id)
         return FollowerStatus(
-            subscription: subscription.id, registration: subscription.registration.value, item: item.id,
+            subscription: subscription.id, registration: subscription.registration.value, item: newest.id,
             missesUpdate: item.state.lastSeq(naming: subscription.terms.fields) > follower.sentSeq,
             isExpired: subscription.isExpired(now),
             isSilent: registration(subscription.registration)?.isLive != true, heldItem: held?.item,
@@ -135,6 +179,8 @@ extension SimulatedStore {
         guard let known = heldPushes.firstIndex(where: { $0.subscription == row.subscription }) else {
             return heldPushes.append(row)
         }
+        let (former, next) = (item(heldPushes[known].item), item(row.item))
+        if let former, let next, former.updatedAt > next.updatedAt { return }
         if !heldPushes[known].isTriggered { heldPushes[known].item = row.item }
     }
 

@@ -92,7 +92,8 @@ extension SimulatedStore {
         var raised = fire(batch, app, now)
         for (name, state) in batch.items {
             guard let place = items.firstIndex(where: { $0.app == app && $0.name == name }) else { continue }
-            (items[place].state, items[place].updatedAt) = (state, now)
+            let updatedAt = now + .microseconds(batch.lastOrder(of: name) ?? 0)
+            (items[place].state, items[place].updatedAt) = (state, max(items[place].updatedAt, updatedAt))
             let id = items[place].id
             guard itemFollowers.contains(where: { $0.item == id }), !dueItems.contains(where: { $0.item == id }) else {
                 continue
