@@ -122,7 +122,8 @@ CREATE INDEX armed_other_of_subscription ON armed_other (subscription_id);
 -- Pushes that wait for their device's window: one for each subscription at most. texts are those of the subscription's
 -- fields when its trigger fired. null: they are read from the item when the push goes. The push may go from ready_at
 -- on, and is looked at again at due_at: when the window opens, or when quiet hours end. A change of the app's quiet hours
--- makes all of them due.
+-- makes all of them due, and so does switching subscriptions on. While they are off, or the token is retired, a trigger's
+-- push is kept for a day and looked at every hour.
 CREATE TABLE held_pushes (
     subscription_id bigint      PRIMARY KEY,
     app_id          bigint      NOT NULL,

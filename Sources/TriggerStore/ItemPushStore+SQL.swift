@@ -28,14 +28,18 @@ enum ItemPushSQL {
         """)
 
     /// Whether apps have subscriptions to items switched on, their pause in seconds, and whether they set quiet hours.
-    static let apps = Statement(
-        "item_push_apps",
-        """
+    static let apps = Statement("item_push_apps", settings)
+
+    /// The same. It keeps the apps' settings until the transaction ends. A change of them waits, and then finds what was put
+    /// off.
+    static let keepApps = Statement("item_push_keep_apps", "\(settings) ORDER BY id FOR SHARE")
+
+    private static let settings = """
         SELECT id, deleted_at IS NULL AND coalesce((settings -> 'triggers' ->> 'enabled')::boolean, false),
             coalesce((settings -> 'triggers' ->> 'pause_seconds')::integer, \(TriggerSettings().pauseSeconds)),
             settings ->> 'quiet_hours' IS NOT NULL
         FROM apps WHERE id = ANY (:apps)
-        """)
+        """
 
     /// The end of the quiet hours on the clocks of devices, by their apps' settings. null: there are none now. Each zone of
     /// an app is one row, and is evaluated once.

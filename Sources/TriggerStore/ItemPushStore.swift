@@ -44,6 +44,9 @@ package struct ItemPushStore: Sendable {
 
     /// Decides on held pushes that are due, in one transaction: each device's first one goes if its window is open.
     ///
+    /// While a token is retired or an app has switched subscriptions off, a trigger's push is kept for `HeldPush.keptMax`, and
+    /// other pushes are dropped.
+    ///
     /// - Parameters:
     ///   - order: how the work is divided.
     ///   - leasing: nil: no parcel is leased at once.

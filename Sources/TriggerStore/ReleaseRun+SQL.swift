@@ -94,12 +94,29 @@ enum ReleaseSQL {
         """
     }
 
-    /// Drops the due pushes of devices, some at a time.
+    // Whether a push is kept while nothing may go to its device.
+    private static let isKept = "is_triggered AND ready_at > :now - :kept_us * interval '1 microsecond'"
+
+    /// Drops the due pushes of devices to which nothing may go, some at a time, but for those that are kept.
     static let drop = Statement(
         "release_drop",
         """
         DELETE FROM held_pushes WHERE subscription_id = ANY (ARRAY(
-            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id) \(pushes("due_at <= :now"))))
+            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id)
+            \(pushes("due_at <= :now AND NOT (\(isKept))"))))
+        """)
+
+    /// Puts off the due pushes of these devices that are kept, some at a time.
+    static let keepHeld = Statement(
+        "release_keep_held",
+        """
+        WITH kept AS MATERIALIZED (
+            SELECT h.subscription_id FROM unnest(:registrations) AS asked (registration_id)
+            \(pushes("due_at <= :now AND \(isKept)"))
+        )
+        UPDATE held_pushes h
+        SET due_at = least(:now + :again_us * interval '1 microsecond', h.ready_at + :kept_us * interval '1 microsecond')
+        FROM kept WHERE h.subscription_id = kept.subscription_id
         """)
 
     // Whether a person sees the push.

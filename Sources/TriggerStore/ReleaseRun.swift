@@ -65,8 +65,9 @@ struct ReleaseRun: Sendable {
         var groups = PushGroups()
         /// Subscriptions whose push went or is dropped.
         var removed: [Int64] = []
-        /// Devices all of whose due pushes are dropped.
-        var dropped: [Int64] = []
+        /// Devices to which nothing may go now: their app is switched off, or their token is retired. Of their due pushes
+        /// those of triggers are kept for some time, and the others are dropped.
+        var silent: [Int64] = []
         /// Until when the other pushes of each device are put off. isQuiet: only those that a person sees are.
         var putOff: [Int64: (until: WallInstant, isQuiet: Bool)] = [:]
         var shut: [Int64: WallInstant] = [:]
@@ -129,8 +130,14 @@ struct ReleaseRun: Sendable {
     }
 
     private mutating func readApps(in transaction: PostgresTransaction) async throws(PostgresError) {
-        let query = Query(ItemPushSQL.apps) { $0.int64Array("apps", devices.map(\.app).rising) }
+        let ids = devices.map(\.app).rising
+        let query = Query(ItemPushSQL.apps) { $0.int64Array("apps", ids) }
         apps = try PushApp.all(in: try await transaction.run(query))
+        let off = ids.filter { apps[$0]?.isEnabled != true }
+        if off.isEmpty { return }
+        // An app that is being switched on either counts as on here, or wakes what is put off here.
+        let keep = Query(ItemPushSQL.keepApps) { $0.int64Array("apps", off) }
+        for (id, app) in try PushApp.all(in: try await transaction.run(keep)) { apps[id] = app }
     }
 
     /// The items whose texts are shown. They are read now, so that the newest go.
@@ -147,7 +154,7 @@ struct ReleaseRun: Sendable {
         _ push: DuePush, kept: Set<Int64>, _ items: [Int64: StoredItem], failed: Set<[UInt8]>
     ) {
         guard let app = apps[push.app], app.isEnabled, !push.device.isRetired else {
-            decision.dropped.append(push.device.registration)
+            decision.silent.append(push.device.registration)
             return
         }
         guard let terms = push.terms, !terms.isExpired else {
@@ -205,14 +212,7 @@ extension ReleaseRun {
             queries.append(
                 Query(ReleaseSQL.remove) { $0.int64Array("subscriptions", decision.removed.sorted()) })
         }
-        if !decision.dropped.isEmpty {
-            queries.append(
-                Query(ReleaseSQL.drop) {
-                    $0.int64Array("registrations", decision.dropped)
-                    $0.int64("limit", Self.othersMax)
-                    $0.instant("now", start)
-                })
-        }
+        if !decision.silent.isEmpty { queries += silence }
         if !decision.shut.isEmpty { queries.append(Query(shutting: decision.shut)) }
         let late = decision.putOff.sorted { $0.key < $1.key }
         if !late.isEmpty {
@@ -225,5 +225,17 @@ extension ReleaseRun {
                 })
         }
         return queries
+    }
+
+    /// The queries for devices to which nothing may go now.
+    private var silence: [Query] {
+        var parameters = Parameters()
+        parameters.int64Array("registrations", decision.silent)
+        parameters.int64("limit", Self.othersMax)
+        parameters.int64("kept_us", HeldPush.keptMax.wholeMicroseconds)
+        parameters.instant("now", start)
+        let drop = Query(ReleaseSQL.drop, parameters)
+        parameters.int64("again_us", HeldPush.keptAtOnce.wholeMicroseconds)
+        return [drop, Query(ReleaseSQL.keepHeld, parameters)]
     }
 }

@@ -18,6 +18,9 @@ struct HeldPushTests {
         try ItemWorld.terms([item], trigger: "Double.parseDouble(${last_price}) > 0", text: text)
     }
 
+    private static let off: @Sendable (inout AppChange) -> Void = { $0.triggers.isEnabled = false }
+    private static let on: @Sendable (inout AppChange) -> Void = { $0.triggers.isEnabled = true }
+
     @Test("goes at once if a trigger made it, and puts off the device's other pushes")
     func atOnce() async throws {
         try await withItems { items in
@@ -113,26 +116,100 @@ struct HeldPushTests {
         }
     }
 
-    @Test("vanishes for a retired token, a disabled app, and an expired subscription")
-    func dropped() async throws {
+    @Test("vanishes with an expired subscription, and shuts no window")
+    func expired() async throws {
         try await withItems { items in
-            for phone in ["retired", "expired", "disabled"] { try await items.register(phone) }
+            try await items.register("phone")
             var short = try Self.triggered()
             short.expiresAt = after(1)
-            try await items.subscribe("retired", try Self.triggered())
-            try await items.subscribe("expired", short)
+            try await items.subscribe("phone", short)
             try await items.update("anduct", #"{"last_price": 1}"#)
-            try await items.retire("retired")
-            #expect(try await items.held().count == 2)
+            #expect(try await items.held().count == 1)
             #expect(try await items.release(at: after(1)) == 0)
-            #expect(try await items.held() == [])
-            try await items.subscribe("disabled", try Self.triggered())
-            try await items.update("anduct", #"{"last_price": 1}"#, at: after(2))
-            try await items.change { $0.triggers.isEnabled = false }
-            #expect(try await items.release(at: after(2)) == 0)
             #expect(try await items.held() == [])
             #expect(try await items.world.number("SELECT count(*) FROM device_windows WHERE opens_at > 'epoch'") == 0)
             #expect(try await items.cut() == [])
+        }
+    }
+
+    @Test("vanishes for a retired token and a disabled app unless a trigger made it", arguments: [true, false])
+    func dropped(isRetired: Bool) async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            let fired = try await items.subscribe("phone", try Self.triggered())
+            try await items.subscribe("phone", try ItemWorld.terms(["bund"], text: "follower"))
+            try await items.subscribe("phone", try Self.triggered("opener", text: "opener"))
+            try await items.update("opener", #"{"last_price": 1}"#)
+            #expect(try await items.release(at: dawn) == 1)
+            for item in ["anduct", "bund"] { try await items.update(item, #"{"last_price": 1}"#) }
+            try await items.follow(at: after(1))
+            #expect(try await items.held().count == 2)
+            if isRetired { try await items.retire("phone") } else { try await items.change(at: after(1), Self.off) }
+            #expect(try await items.release(at: after(30)) == 0)
+            #expect(try await items.held().map(\.subscription) == [fired.id])
+            #expect(try await items.cut() == ["phone opener: 1"])
+        }
+    }
+
+    @Test("waits if a trigger made it while its app is switched off, and goes at once when it is on")
+    func switchedOff() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            for text in ["a", "b"] { try await items.subscribe("phone", try Self.triggered(text: text).pausing(0)) }
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            try await items.change(at: dawn, Self.off)
+            #expect(try await items.release(at: dawn) == 0)
+            try await items.change(at: after(60), Self.on)
+            #expect(try await items.release(at: after(60)) == 2)
+            #expect(try await items.cut() == ["phone a: 1", "phone b: 1"])
+        }
+    }
+
+    @Test("goes at once also if a release puts it off while its app is switched on")
+    func switchedOnMeanwhile() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try Self.triggered())
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            try await items.change(at: dawn, Self.off)
+            let pool = items.world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let (release, change) = try await pool.transaction {
+                transaction throws(PostgresError) -> (Task<Int, any Error>, Task<Void, any Error>) in
+                _ = try await transaction.run(query("LOCK TABLE held_pushes IN SHARE MODE"))
+                let release = Task { try await items.release(at: dawn) }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
+                // The release waits for the test, and the change for the release.
+                let change = Task { try await items.change(at: after(1), Self.on) }
+                while try await pool.number(waiting) < 2 { await Task.yield() }
+                return (release, change)
+            }
+            #expect(try await release.value == 0)
+            try await change.value
+            #expect(try await items.release(at: after(1)) == 1)
+        }
+    }
+
+    @Test("waits up to a day for another token if a trigger made it, an hour at a time")
+    func retired() async throws {
+        try await withItems { items in
+            for phone in ["revived", "dead"] {
+                try await items.register(phone)
+                try await items.subscribe(phone, try Self.triggered())
+            }
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            for phone in ["revived", "dead"] { try await items.retire(phone) }
+            #expect(try await items.release(at: dawn) == 0)
+            try await items.register("revived", at: after(60))
+            #expect(try await items.release(at: after(3_599)) == 0)
+            #expect(try await items.release(at: after(3_600)) == 1)
+            #expect(try await items.cut() == ["revived trigger: 1"])
+            #expect(try await items.release(at: after(86_399)) == 0)
+            #expect(try await items.held().count == 1)
+            #expect(try await items.release(at: after(86_400)) == 0)
+            #expect(try await items.held() == [])
         }
     }
 

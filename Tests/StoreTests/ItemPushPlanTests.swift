@@ -86,6 +86,7 @@ struct ItemPushPlanTests {
         ("release_read", "using held_pushes_of_device on held_pushes"),
         ("release_put_off", "using held_pushes_of_device on held_pushes"),
         ("release_drop", "using held_pushes_of_device on held_pushes"),
+        ("release_keep_held", "using held_pushes_of_device on held_pushes"),
     ]
 
     private static let prefixes = [

@@ -136,10 +136,10 @@ extension ItemWorld {
     func device(_ installation: String) async throws -> RegistrationID { try await world.device(installation).id }
 
     /// Sets limits and switches of the app.
-    func change(_ edit: (inout AppChange) -> Void) async throws {
+    func change(at now: WallInstant? = nil, _ edit: @Sendable (inout AppChange) -> Void) async throws {
         var change = AppChange()
         edit(&change)
-        _ = try await world.stores.registry.changeApp(world.app, change)
+        _ = try await world.stores.registry.changeApp(world.app, change, now: now)
     }
 }
 

@@ -115,7 +115,8 @@ enum LimitSQL {
     /// `PlannerSQL.throughKeys`. The answer is the place of the last one that became due, and their number; no row: none
     /// did.
     ///
-    /// A release that went by other quiet hours has ended by then, because it keeps the app's settings.
+    /// A release that went by other quiet hours, or found subscriptions switched off, has ended by then, because it keeps
+    /// the app's settings.
     ///
     /// - Parameter place: nil: the first ones.
     static func wakingHeld(

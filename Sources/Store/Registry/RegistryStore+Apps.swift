@@ -59,8 +59,8 @@ extension RegistryStore {
 
     /// Changes an app; nil: it is gone.
     ///
-    /// If quiet hours move, the pushes that wait for their end are judged again. `wokenMax` parcels are woken with the
-    /// change itself, and as many held pushes of subscriptions. The others follow, as many at a time, with those deferred
+    /// If quiet hours move, the pushes that wait for their end are judged again. If subscriptions to items are switched on,
+    /// their held pushes are. `wokenMax` parcels are woken with the change itself, and as many held pushes of subscriptions. The others follow, as many at a time, with those deferred
     /// by the old hours before all saw the change. After a fault the caller repeats the change: woken ones stay woken.
     package func changeApp(
         _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 5_000, now: WallInstant? = nil
@@ -74,19 +74,18 @@ extension RegistryStore {
             $0.json("trigger_hooks", change.hookMembers)
             $0.json("settings", change.otherMembers)
         }
+        let revoking = change.wakeUp.isEnabled == false ? [Query(revoking: app, .disabled)] : []
         let waking =
             change.movesQuietHours
             ? LimitSQL.waking(app, at: now, atOnce: wokenMax)
-                + [LimitSQL.wakingHeld(app, at: now, atOnce: wokenMax)] : []
-        let revoking = change.wakeUp.isEnabled == false ? [Query(revoking: app, .disabled)] : []
-        let queries = [query] + waking + revoking
+            : change.wakesHeldPushes ? [Query(PlannerSQL.throughKeys)] : []
+        let wakingHeld = change.wakesHeldPushes ? [LimitSQL.wakingHeld(app, at: now, atOnce: wokenMax)] : []
+        let queries = [query] + revoking + waking + wakingHeld
         let changed = try await translated(await pool.retryingRun(queries)[0].first(AppRecord.init))
         guard let changed else { return nil }
         slugs.cache(changed)
-        if change.movesQuietHours {
-            try await translated(await wake(app, atOnce: wokenMax, now: now))
-            try await translated(await wakeHeld(app, atOnce: wokenMax, now: now))
-        }
+        if change.movesQuietHours { try await translated(await wake(app, atOnce: wokenMax, now: now)) }
+        if change.wakesHeldPushes { try await translated(await wakeHeld(app, atOnce: wokenMax, now: now)) }
         return changed
     }
 
@@ -202,6 +201,9 @@ package struct AppChange: Equatable, Sendable {
 
     /// Whether quiet hours may end at another instant: a new time zone moves them for users on the app's clock.
     var movesQuietHours: Bool { timeZone != nil || limits.quietHours != .keep }
+
+    /// Whether held pushes of subscriptions to items may go earlier.
+    var wakesHeldPushes: Bool { movesQuietHours || triggers.isEnabled == true }
 
     /// Settings that are replaced as a whole.
     var otherMembers: [UInt8] {

@@ -30,6 +30,11 @@ package enum WhenPaused: String, CaseIterable, Sendable {
 
 /// A push that waits. A subscription has one at most.
 package struct HeldPush: Equatable, Sendable {
+    /// The time from `readyAt` on for which a trigger's push is kept while nothing may go to its device.
+    package static let keptMax: Duration = .seconds(86_400)
+    /// The longest time until a push that is kept is looked at again.
+    package static let keptAtOnce: Duration = .seconds(3_600)
+
     package let push: ItemPush
     /// The end of the gathering, from which it goes if the window is open. It stays when the window's time changes.
     package let readyAt: WallInstant
