@@ -12,7 +12,7 @@ struct FollowerDecision: Sendable {
     /// The groups that no message can be made for.
     private let failed: Set<[UInt8]>  // lookup only
     private(set) var groups = PushGroups()
-    /// The candidate at which the transaction is full; nil: all were decided on.
+    /// The candidate at which the transaction is full, or which has another device now; nil: all were decided on.
     private(set) var stoppedAt: FollowerCandidate?
     /// The last subscription of each item that was decided on.
     private(set) var lastTaken: [Int64: Int64] = [:]  // lookup only
@@ -46,6 +46,11 @@ struct FollowerDecision: Sendable {
         let candidate = follower.candidate
         guard groups.messageCount < FollowerRun.messagesMax else {
             stop(at: candidate)
+            return
+        }
+        // The subscription has followed its token to a device whose window is not locked. It is read anew.
+        guard follower.device.registration == candidate.registration else {
+            stoppedAt = candidate
             return
         }
         lastTaken[candidate.item.id] = candidate.subscription

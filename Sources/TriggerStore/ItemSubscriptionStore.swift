@@ -13,7 +13,7 @@ package struct ItemSubscriptionStore: Sendable {
     package init(pool: PostgresPool) { self.pool = pool }
 
     /// The most subscriptions of one device.
-    package static let perDeviceMax = 1_000
+    package static let perDeviceMax = TriggerSettings.subscriptionsPerDeviceMax
     /// The most different triggers of an item that no threshold orders: each update evaluates all of them.
     package static let expressionsPerItemMax = 100
     package static let itemsPerAppMax = Int(UpdateStore.itemsPerAppMax)

@@ -61,6 +61,12 @@ struct ItemPushPlanTests {
         ("item_arming_lock_items", "using items_pkey on items"),
         ("push_templates_find", "using item_subscriptions_of_template on item_subscriptions"),
         ("push_templates_remove", "using item_subscriptions_of_template on item_subscriptions"),
+        ("item_adoption_make_windows", "using registrations_pkey on registrations"),
+        ("item_adoption_lock", "using item_subscriptions_pkey on item_subscriptions"),
+        ("item_adoption_lock_windows", "using device_windows_pkey on device_windows"),
+        ("item_adoption_move", "using item_subscriptions_of_device on item_subscriptions"),
+        ("item_adoption_move", "using item_subscriptions_pkey on item_subscriptions"),
+        ("item_adoption_move", "using held_pushes_pkey on held_pushes"),
         ("item_push_next_due", "using item_due_next on item_due"),
         ("item_push_next_due", "using held_pushes_next on held_pushes"),
         ("item_push_items", "using items_pkey on items"),
@@ -90,7 +96,8 @@ struct ItemPushPlanTests {
     ]
 
     private static let prefixes = [
-        "item_subscription", "item_arming", "push_templates", "item_push", "follower", "release_", "limits_wake_held",
+        "item_subscription", "item_arming", "item_adoption", "push_templates", "item_push", "follower", "release_",
+        "limits_wake_held",
     ]
     /// Statements that run under `PlannerSQL.inKeyOrder`; the others run under `PlannerSQL.throughKeys`.
     private static let inKeyOrder = ["item_push", "follower", "release_"]
@@ -127,6 +134,7 @@ struct ItemPushPlanTests {
         _ = try await store.removeAll(of: own, status: nil)
         try await items.subscribe("two", try ItemWorld.terms(["a"], expiresAt: StoreWorld.dawn + .seconds(1)))
         _ = try await store.removeExpired(now: StoreWorld.dawn + .seconds(2))
+        try await items.register("four", tokenOf: "two", at: StoreWorld.dawn + .seconds(3))
         try await items.world.pool.script(
             "INSERT INTO push_templates (app_id, sha256, given, content) VALUES (1, sha256(''), '', '')")
         _ = try await store.removeUnusedTemplates()

@@ -16,16 +16,16 @@ struct ItemWorld {
     let world: StoreWorld
     let stores: TriggerStores
 
-    /// Registers an installation, with a token of its own.
+    /// Registers an installation, with a token of its own or that of another one.
     /// - Parameter isOwn: the user's token does so.
     @discardableResult
     func register(
-        _ installation: String, user: String? = nil, isOwn: Bool = false, zone: String? = nil, app: AppID? = nil,
-        at now: WallInstant = dawn
+        _ installation: String, tokenOf other: String? = nil, user: String? = nil, isOwn: Bool = false,
+        zone: String? = nil, app: AppID? = nil, at now: WallInstant = dawn
     ) async throws -> RegistrationID {
         var registration = DeviceRegistration(
             installation: installation, provider: .fcm,
-            token: DeviceToken(bytes: Array("token-of-\(installation)".utf8)))
+            token: DeviceToken(bytes: Array("token-of-\(other ?? installation)".utf8)))
         registration.profile[.user] = user.map { .set($0) } ?? .clear
         registration.profile[.timeZone] = zone.map { .set($0) } ?? .keep
         registration.claimant = isOwn ? user : nil

@@ -232,7 +232,7 @@ extension SimulatedStore {
             return nil
         }
         guard registration(device)?.isLive == true else {
-            heldPushes.removeAll { $0.registration == device && $0.dueAt <= now }
+            keepHeld(of: device, now)
             return nil
         }
         guard let subscription = itemSubscription(first.subscription), !subscription.isExpired(now) else {
@@ -249,6 +249,18 @@ extension SimulatedStore {
         case .drop: heldPushes.removeAll { $0.subscription == first.subscription }
         }
         return nil
+    }
+
+    /// Drops the due pushes of a device that gets nothing now. Those of triggers are kept for some time.
+    private mutating func keepHeld(of device: RegistrationID, _ now: WallInstant) {
+        heldPushes.removeAll {
+            $0.registration == device && $0.dueAt <= now
+                && !($0.isTriggered && $0.readyAt + HeldPush.keptMax > now)
+        }
+        for place in heldPushes.indices
+        where heldPushes[place].registration == device && heldPushes[place].dueAt <= now {
+            heldPushes[place].dueAt = min(now + HeldPush.keptAtOnce, heldPushes[place].readyAt + HeldPush.keptMax)
+        }
     }
 
     private mutating func send(

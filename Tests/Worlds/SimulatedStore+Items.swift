@@ -207,6 +207,45 @@ extension SimulatedStore {
         }
     }
 
+    /// Makes the windows of two devices, if the first one has subscriptions.
+    /// - Parameter holder: nil: it is not registered yet.
+    mutating func makeWindows(movingFrom former: RegistrationID, to holder: RegistrationID?) {
+        guard itemSubscriptions.contains(where: { $0.registration == former }) else { return }
+        for device in [former, holder].compactMap(\.self) where window(of: device) == nil {
+            deviceWindows.append(DeviceWindowRow(registration: device))
+        }
+    }
+
+    private func window(of device: RegistrationID) -> Int? {
+        deviceWindows.firstIndex { $0.registration == device }
+    }
+
+    /// Gives the subscriptions of a token to the device that holds it now, unless that one has another user.
+    mutating func moveItemSubscriptions(from former: RegistrationID, to holder: RegistrationID) {
+        guard let one = registration(former), let other = registration(holder), other.stored.kind == .alert,
+            itemSubscriptions.contains(where: { $0.registration == former })
+        else { return }
+        let user = one.stored.profile[.user]
+        guard user == nil || user == other.stored.profile[.user] else {
+            removeItemSubscriptions { $0.registration == former }
+            return
+        }
+        for place in itemSubscriptions.indices where itemSubscriptions[place].registration == former {
+            itemSubscriptions[place].registration = holder
+        }
+        for place in heldPushes.indices where heldPushes[place].registration == former {
+            heldPushes[place].registration = holder
+        }
+        let opensAt = window(of: former).flatMap { deviceWindows[$0].opensAt }
+        guard let place = window(of: holder) else {
+            deviceWindows.append(DeviceWindowRow(registration: holder, opensAt: opensAt))
+            return
+        }
+        if let opensAt, deviceWindows[place].opensAt.map({ $0 < opensAt }) ?? true {
+            deviceWindows[place].opensAt = opensAt
+        }
+    }
+
     /// Whether no subscription lets the device get a message whose pushes have the template.
     func lacksItemSubscription(
         _ registration: RegistrationID, to message: MessageRow, _ template: PushTemplateID

@@ -29,7 +29,6 @@ extension SimulatedStore {
         let place = placeOfDevice(app: app, installation: input.installation, kind: input.kind)
         let holderPlace = placeOfHolder(app: app, of: input)
         let before = [place, holderPlace].compactMap(\.self).map { registrations[$0] }
-        defer { endItemSubscriptions(since: before) }
         let decision = TokenLifecycle.register(
             existing: place.map { registrations[$0].storedRow },
             holder: holderPlace.map { registrations[$0].storedRow },
@@ -42,13 +41,18 @@ extension SimulatedStore {
         }
         let holder = decision.formerHolder == nil ? nil : holderPlace.map { registrations[$0].id }
         let wasRetired = place.map { !registrations[$0].isLive } ?? false
+        if let holder { makeWindows(movingFrom: holder, to: place.map { registrations[$0].id }) }
         write(decision, input, at: place, app, now)
+        endItemSubscriptions(since: before)
         guard
             let row = placeOfDevice(app: app, installation: input.installation, kind: input.kind)
                 .map({ registrations[$0] })
         else { return decision.change }
         if wasRetired, row.isLive { awaken(row.id, now: now) }
-        if let holder { moveSubscriptions(from: holder, to: row.id, now: now) }
+        if let holder {
+            moveSubscriptions(from: holder, to: row.id, now: now)
+            moveItemSubscriptions(from: holder, to: row.id)
+        }
         return decision.change
     }
 

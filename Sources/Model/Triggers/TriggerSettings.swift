@@ -13,6 +13,7 @@ package struct TriggerSettings: Equatable, Sendable {
     package static let pause: ClosedRange<Int32> = 0...86_400
     package static let patternsMax = 50
     package static let patternBytesMax = 512
+    package static let subscriptionsPerDeviceMax = 1_000
 }
 
 /// Expressions that users' requests are asked about, in the language of read rules. nil denies the request.

@@ -7,6 +7,8 @@ struct RegistrationBatch: Sendable {
     private(set) var decisions: [RegistrationDecision] = []
     /// Rows that lose their token to another registration of the batch, by rising id, with their last generation.
     private(set) var released: [StoredRegistration] = []
+    /// The moves of tokens between registrations of kind `alert`, to which pushes of items go.
+    private(set) var moves: [TokenMove] = []
     /// Registrations that change the wide part of their row, as places in the batch, by rising row id.
     private(set) var updated: [Int] = []
     private(set) var created: [Int] = []
@@ -24,6 +26,13 @@ struct RegistrationBatch: Sendable {
         let generation: TokenGeneration
         let provider: Provider
         let verdict: FeedbackVerdict
+    }
+
+    /// A token that another registration of the batch gets.
+    struct TokenMove: Equatable, Sendable {
+        let former: RegistrationID
+        /// nil: the batch makes it.
+        let holder: RegistrationID?
     }
 
     private let initial: [StoredRegistration]
@@ -94,6 +103,14 @@ struct RegistrationBatch: Sendable {
         return own
     }
 
+    private mutating func gatherMove(from place: Int) {
+        let row = rows[place]
+        guard let former = row.id, let holder = placeByToken[TokenKey(row.provider, row.token)], holder != place,
+            row.kind == .alert, rows[holder].kind == .alert
+        else { return }
+        moves.append(TokenMove(former: former, holder: rows[holder].id))
+    }
+
     private mutating func gather(initialHolders: [TokenKey: Int]) {
         var isReleased = Array(repeating: false, count: initial.count)
         // The loop goes by index: taking a row out would copy it, string by string.
@@ -110,7 +127,10 @@ struct RegistrationBatch: Sendable {
             if decisions[index].isWideRowChanged || rows[place].state != initial[place].state { updated.append(index) }
         }
         for (place, row) in initial.enumerated() {
-            if isReleased[place] { released.append(rows[place]) }
+            if isReleased[place] {
+                released.append(rows[place])
+                gatherMove(from: place)
+            }
             if row.state == .suspected, speakers[place] != nil || isReleased[place], let id = row.id {
                 unsuspected.append(id)
             }

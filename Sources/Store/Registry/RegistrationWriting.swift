@@ -25,13 +25,14 @@ struct RegistrationWriting: Sendable {
 
     private enum Part {
         case release, update, insert, heartbeat, forget, feedback, awaken, endOfOthers, unite, adopt, forgetNameless,
-            records
+            makeWindows, lockWindows, lockItemSubscriptions, endItemSubscriptions, moveItemSubscriptions, records
     }
 
-    /// The statements in their order. Tokens are released before others get them; heartbeats follow the wide rows. The
-    /// subscriptions of a token follow it.
+    /// The statements in their order. Windows of devices are locked before rows are written. Tokens are released before
+    /// others get them; heartbeats follow the wide rows. The subscriptions of a token follow it.
     private var parts: [Part] {
         var parts: [Part] = []
+        if !batch.moves.isEmpty { parts += [.makeWindows, .lockWindows] }
         if !batch.released.isEmpty { parts.append(.release) }
         if !batch.updated.isEmpty { parts.append(.update) }
         if !batch.created.isEmpty { parts.append(.insert) }
@@ -40,6 +41,7 @@ struct RegistrationWriting: Sendable {
         if !batch.events.isEmpty { parts.append(.feedback) }
         if !batch.revived.isEmpty { parts.append(.awaken) }
         if !batch.released.isEmpty { parts += [.endOfOthers, .unite, .adopt, .forgetNameless] }
+        if !batch.moves.isEmpty { parts += [.lockItemSubscriptions, .endItemSubscriptions, .moveItemSubscriptions] }
         if !isAnsweredByWrites { parts.append(.records) }
         return parts
     }
@@ -67,6 +69,15 @@ struct RegistrationWriting: Sendable {
             case .forgetNameless:
                 Query(AdoptionSQL.forgetNameless) {
                     $0.int64Array("registrations", batch.released.compactMap { $0.id?.value })
+                }
+            case .makeWindows: Query(ItemAdoptionSQL.makeWindows, movingDevices)
+            case .lockWindows: Query(ItemAdoptionSQL.lockWindows, movingDevices)
+            case .lockItemSubscriptions: Query(ItemAdoptionSQL.lock, formerHolders)
+            case .endItemSubscriptions: Query(ItemAdoptionSQL.end, formerHolders)
+            case .moveItemSubscriptions:
+                Query(ItemAdoptionSQL.move) {
+                    $0 = formerHolders
+                    $0.int64("limit", Int64(TriggerSettings.subscriptionsPerDeviceMax))
                 }
             case .records: records
             }
@@ -141,6 +152,13 @@ struct RegistrationWriting: Sendable {
         parameters.int64Array("registrations", batch.released.map { $0.id?.value })
         parameters.int16Array("providers", batch.released.map(\.provider.rawValue))
         parameters.bytesArray("tokens", batch.released.map(\.token.bytes))
+        return parameters
+    }
+
+    private var movingDevices: Parameters {
+        var parameters = Parameters()
+        parameters.int64Array("registrations", batch.moves.map(\.former.value))
+        parameters.int64Array("holders", batch.moves.map { $0.holder?.value })
         return parameters
     }
 
