@@ -22,7 +22,7 @@ package struct PushTemplateRow: Equatable, Sendable {
 package struct ItemSubscriptionRow: Equatable, Sendable {
     package let id: Int64
     package let app: AppID
-    package let registration: RegistrationID
+    package var registration: RegistrationID
     package var isTriggered = false
     package var terms: SubscriptionTerms
     package var template: Int64
@@ -49,7 +49,7 @@ package struct ItemFollowerRow: Equatable, Sendable {
 package struct HeldPushRow: Equatable, Sendable {
     package let subscription: Int64
     package let app: AppID
-    package let registration: RegistrationID
+    package var registration: RegistrationID
     package var item: Int64
     /// Those of a trigger's push; nil: they are read when the push goes.
     package let texts: [String?]?
