@@ -76,7 +76,7 @@ extension ConformanceRun {
         let fields = ["price", "name"]
         let trigger = random.pick([nil, random.pick(Self.triggers)]).map { text in
             TriggerTerms(
-                text: text, threshold: (try? TriggerExpression(parsing: text, fields: fields))?.threshold)
+                text: text, thresholds: (try? TriggerExpression(parsing: text, fields: fields))?.thresholds ?? [])
         }
         let template = TemplateSource(
             given: [], content: Array(random.pick(["short", "long"]).utf8), isShown: random.happens(perMille: 700))

@@ -36,7 +36,8 @@ extension SimulatedWorld {
 
     private mutating func owe(_ row: ItemSubscriptionRow, _ item: Int64) {
         guard items.subscriptions[row.id]?.owed[item] == nil else { return }
-        items.subscriptions[row.id]?.owed[item] = wall
+        let now = wall
+        items.subscriptions[row.id]?.owed[item] = now
     }
 
     private mutating func checkFired(

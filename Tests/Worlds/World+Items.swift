@@ -91,7 +91,7 @@ extension SimulatedWorld {
         let terms = SubscriptionTerms(
             items: subscriber.pick([["anduct"], ["ations"], ["ations", "anduct"]]), fields: Self.itemFields,
             mode: subscriber.pick(UpdateMode.allCases),
-            trigger: trigger.map { TriggerTerms(text: $0.text, threshold: nil) }, template: template,
+            trigger: trigger.map { TriggerTerms(text: $0.text, thresholds: []) }, template: template,
             pauseSeconds: subscriber.pick(plan.itemPauses), whenPaused: subscriber.pick([.newest, .newest, .drop]),
             expiresAt: expiresAt)
         let (id, isNew) = store.activate(
