@@ -379,8 +379,8 @@ let package = Package(
         testTarget(
             "TriggersTests",
             [
-                "Basis", "Model", "JSON", "Content", "ProviderInterface", "Providers", "CompiledMessages", "Triggers",
-                "TestSupport",
+                "Basis", "Model", "JSON", "Content", "TriggerRules", "ProviderInterface", "Providers",
+                "CompiledMessages", "Triggers", "TestSupport",
             ]),
         testTarget(
             "WakeUpTests",

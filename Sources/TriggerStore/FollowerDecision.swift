@@ -11,6 +11,7 @@ struct FollowerDecision: Sendable {
     private let quietHours: DeviceQuietHours
     /// The groups that no message can be made for.
     private let failed: Set<[UInt8]>  // lookup only
+    private let messagesMax: Int
     private(set) var groups = PushGroups()
     /// The candidate at which the transaction is full, or which has another device now; nil: all were decided on.
     private(set) var stoppedAt: FollowerCandidate?
@@ -30,10 +31,11 @@ struct FollowerDecision: Sendable {
     /// - Parameter windows: when each registration's window opens.
     init(
         _ windows: [Int64: WallInstant] = [:], _ quietHours: DeviceQuietHours = DeviceQuietHours(), start: WallInstant,
-        failed: Set<[UInt8]> = []
+        failed: Set<[UInt8]> = [], messagesMax: Int = FollowerRun.messagesMax
     ) {
         round = FollowerRound(windows: windows, now: start)
         (self.quietHours, self.start, self.failed) = (quietHours, start, failed)
+        self.messagesMax = messagesMax
     }
 
     init() { self.init(start: WallInstant(microseconds: 0)) }
@@ -44,7 +46,7 @@ struct FollowerDecision: Sendable {
     /// Decides on a follower, which was notified then of the last update of each of its items, in whatever way.
     mutating func take(_ follower: LockedFollower, _ app: PushApp) {
         let candidate = follower.candidate
-        guard groups.messageCount < FollowerRun.messagesMax else {
+        guard groups.messageCount < messagesMax else {
             stop(at: candidate)
             return
         }

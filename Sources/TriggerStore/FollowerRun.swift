@@ -19,7 +19,7 @@ struct FollowerRun: Sendable {
     private var start = WallInstant(microseconds: 0)
     private var items: [DueItem] = []
     private var apps: [Int64: PushApp] = [:]  // lookup only
-    /// The app after which the next claim begins.
+    /// The app after which the next claim begins: the first one, as long as nothing was read.
     private(set) var lastApp: Int64 = 0
     private var decision = FollowerDecision()
 
@@ -66,16 +66,19 @@ struct FollowerRun: Sendable {
     }
 
     /// Claims due items. Returns false if there are none.
-    mutating func claim(after app: Int64, in transaction: PostgresTransaction) async throws(PostgresError) -> Bool {
+    /// - Parameter limit: the most items.
+    mutating func claim(
+        after app: Int64, limit: Int, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Bool {
         let claim = Query(FollowerSQL.claim) {
             $0.int64("last_app", app)
-            $0.int64("limit", Int64(Self.itemsMax))
+            $0.int64("limit", Int64(min(limit, Self.itemsMax)))
             $0.instant("now", cut.now)
         }
         let rows = try await transaction.run([Query(PlannerSQL.inKeyOrder), claim])[1]
         let claimed = try rows.map { row throws(PostgresError) in (item: try DueItem(&row), start: try row.instant()) }
         guard let first = claimed.first else { return false }
-        (items, start) = (claimed.map(\.item), first.start)
+        (items, start, lastApp) = (claimed.map(\.item), first.start, first.item.app)
         return true
     }
 
@@ -87,8 +90,10 @@ struct FollowerRun: Sendable {
         let reader = FollowerReader(Array(decided), apps, start: start)
         let found = try await reader.read(in: transaction)
         var failed: Set<[UInt8]> = []  // lookup only
+        var messagesMax = Self.messagesMax
         while true {
-            decision = FollowerDecision(found.windows, found.quietHours, start: start, failed: failed)
+            decision = FollowerDecision(
+                found.windows, found.quietHours, start: start, failed: failed, messagesMax: messagesMax)
             for follower in found.followers where decision.stoppedAt == nil {
                 guard let app = apps[follower.candidate.item.app] else { continue }
                 decision.take(follower, app)
@@ -97,10 +102,13 @@ struct FollowerRun: Sendable {
                 decision.stop(at: candidates[decided.endIndex])
             }
             // A group that no message can be made for takes no window: then others may go.
-            let unsent = try await cut.make(decision.groups, in: transaction)
-            if unsent.isEmpty { return }
-            failed.formUnion(unsent)
+            let made = try await cut.make(decision.groups, in: transaction)
+            if made.failed.isEmpty, !made.isFull { break }
+            failed.formUnion(made.failed)
+            if made.isFull { messagesMax = made.drafts.count }
         }
+        // An app that fills a transaction waits for its next turn.
+        if let stop = decision.stoppedAt { lastApp = stop.item.app }
     }
 
     private mutating func readItems(in transaction: PostgresTransaction) async throws(PostgresError) {
@@ -145,11 +153,19 @@ struct FollowerRun: Sendable {
         for place in items.indices { items[place].isLast = items[place].followers.count < limit }
     }
 
-    /// The followers that miss an update. Those of the item that was updated last come first: of several items of a
-    /// subscription, the newest makes its push.
+    /// The items in the order of decisions: app by app, as they were claimed. Of an app the item that was updated last
+    /// comes first: of several items of a subscription, the newest makes its push.
+    private var ordered: [StoredItem] {
+        let turns = Dictionary(items.enumerated().map { ($0.element.app, $0.offset) }) { first, _ in first }
+        return items.compactMap(\.stored).sorted {
+            let (one, other) = (turns[$0.app] ?? 0, turns[$1.app] ?? 0)
+            return one == other ? ($0.updatedAt, $0.id) > ($1.updatedAt, $1.id) : one < other
+        }
+    }
+
+    /// The followers that miss an update, in the order of their items.
     private var candidates: [FollowerCandidate] {
-        items.compactMap(\.stored).sorted { ($0.updatedAt, $0.id) > ($1.updatedAt, $1.id) }.flatMap {
-            item -> [FollowerCandidate] in
+        ordered.flatMap { item -> [FollowerCandidate] in
             let followers = items.first { $0.id == item.id }?.followers ?? []
             return followers.compactMap { follower -> FollowerCandidate? in
                 guard let registration = follower.registration,
@@ -205,15 +221,17 @@ extension FollowerRun {
 
     /// The items whose followers were decided on. Those behind the place where the transaction became full stay due.
     private var ends: [End] {
-        items.compactMap { item -> End? in
+        let stop = decision.stoppedAt
+        let complete = Set(ordered.prefix { $0.id != stop?.item.id }.map(\.id))  // lookup only
+        return items.compactMap { item -> End? in
             guard let stored = item.stored else { return nil }
             let roundSeq = item.roundSeq ?? stored.state.seq
-            if let stop = decision.stoppedAt {
+            if let stop {
                 if stop.item.id == item.id {
                     let last = decision.lastTaken[item.id] ?? item.after
                     return last == 0 ? nil : End(item: stored, roundSeq: roundSeq, after: last)
                 }
-                guard (stored.updatedAt, stored.id) > (stop.item.updatedAt, stop.item.id) else { return nil }
+                guard complete.contains(item.id) else { return nil }
             }
             let last = item.isLast ? 0 : item.followers.last?.subscription ?? 0
             return End(item: stored, roundSeq: roundSeq, after: last)

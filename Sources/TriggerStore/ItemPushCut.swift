@@ -17,11 +17,9 @@ struct ItemPushCut: Sendable {
     }
 
     /// Makes the messages of groups.
-    ///
-    /// - Returns: the keys of those groups that get none.
     mutating func make(
         _ groups: PushGroups, in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [[UInt8]] {
+    ) async throws(PostgresError) -> PushGroups.Made {
         let missing = groups.templates.filter { templates[$0] == nil }
         if !missing.isEmpty {
             let query = Query(ItemPushSQL.templates) { $0.int64Array("templates", missing) }
@@ -32,7 +30,7 @@ struct ItemPushCut: Sendable {
         }
         let made = groups.drafts(templates, order, contents)
         drafts = made.drafts
-        return made.failed
+        return made
     }
 
     /// Writes messages, parcels and notes, and commits.

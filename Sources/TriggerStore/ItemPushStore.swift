@@ -10,8 +10,8 @@ import Store
 package struct ItemPushStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
-    private let followed = LastServedApp()
-    private let released = LastServedApp()
+    private let followed = ClaimTurn()
+    private let released = ClaimTurn()
 
     package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
 
@@ -28,18 +28,18 @@ package struct ItemPushStore: Sendable {
     package func follow(
         _ order: ItemPushOrder, leasing: CutLeasing? = nil, now: WallInstant? = nil, contents: ItemPushContents
     ) async throws(StoreFault) -> ItemPushReply {
-        let reply = try await translated(
-            await pool.retryingTransaction { transaction throws(PostgresError) -> ItemPushReply in
-                var run = FollowerRun(order, now: now, contents)
-                guard try await run.claim(after: followed.app, in: transaction) else {
-                    return await transaction.abandon(returning: .nothing)
-                }
-                try await run.read(in: transaction)
-                let reply = try await run.cut.write(beside: run.notes, leasing: leasing, in: transaction)
-                followed.app = run.lastApp
-                return reply
-            })
-        return noted(reply)
+        try await round(followed) { transaction throws(PostgresError) -> ItemPushReply in
+            var run = FollowerRun(order, now: now, contents)
+            guard try await run.claim(after: followed.app, limit: followed.limit, in: transaction) else {
+                return await transaction.abandon(returning: .nothing)
+            }
+            // This one stays if the round fails.
+            followed.app = run.lastApp
+            try await run.read(in: transaction)
+            let reply = try await run.cut.write(beside: run.notes, leasing: leasing, in: transaction)
+            followed.app = run.lastApp
+            return reply
+        }
     }
 
     /// Decides on held pushes that are due, in one transaction: each device's first one goes if its window is open.
@@ -54,23 +54,32 @@ package struct ItemPushStore: Sendable {
     package func release(
         _ order: ItemPushOrder, leasing: CutLeasing? = nil, now: WallInstant? = nil, contents: ItemPushContents
     ) async throws(StoreFault) -> ItemPushReply {
-        let reply = try await translated(
-            await pool.retryingTransaction { transaction throws(PostgresError) -> ItemPushReply in
-                var run = ReleaseRun(order, now: now, contents)
-                guard try await run.claim(after: released.app, in: transaction) else {
-                    return await transaction.abandon(returning: .nothing)
-                }
-                try await run.read(in: transaction)
-                let reply = try await run.cut.write(beside: run.notes, leasing: leasing, in: transaction)
-                released.app = run.lastApp
-                return reply
-            })
-        return noted(reply)
+        try await round(released) { transaction throws(PostgresError) -> ItemPushReply in
+            var run = ReleaseRun(order, now: now, contents)
+            guard try await run.claim(after: released.app, limit: released.limit, in: transaction) else {
+                return await transaction.abandon(returning: .nothing)
+            }
+            // This one stays if the round fails.
+            released.app = run.lastApp
+            try await run.read(in: transaction)
+            let reply = try await run.cut.write(beside: run.notes, leasing: leasing, in: transaction)
+            released.app = run.lastApp
+            return reply
+        }
     }
 
-    private func noted(_ reply: ItemPushReply) -> ItemPushReply {
-        if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
-        return reply
+    private func round(
+        _ turn: ClaimTurn, _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> ItemPushReply
+    ) async throws(StoreFault) -> ItemPushReply {
+        do throws(StoreFault) {
+            let reply = try await translated(await pool.retryingTransaction(body))
+            turn.succeeded()
+            if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
+            return reply
+        } catch {
+            turn.failed()
+            throw error
+        }
     }
 
     /// How long it is until the next item or held push falls due; nil: none will.

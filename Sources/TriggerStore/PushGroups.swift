@@ -40,6 +40,19 @@ struct PushGroups: Sendable {
         var counts: [Int64: Int] = [:]  // lookup only
     }
 
+    /// The messages that were made of the groups.
+    struct Made: Sendable {
+        var drafts: [MessageDraft] = []
+        /// The keys of those groups that get none.
+        var failed: [[UInt8]] = []
+        /// The next message would exceed the bytes of a transaction: it and those behind it are missing.
+        var isFull = false
+    }
+
+    /// The most bytes of the contents of one transaction's messages, unless a single message is larger. They are in
+    /// memory together, and their transaction may not be idle for long.
+    private static let contentBytesMax = 8 << 20
+
     private var groups: [Group] = []
     private var places: [[UInt8]: Int] = [:]  // lookup only
     private(set) var messageCount = 0
@@ -68,33 +81,33 @@ struct PushGroups: Sendable {
     /// Makes the messages.
     ///
     /// - Parameter templates: the contents of templates. The pushes of one that is missing are not sent.
-    /// - Returns: the messages, and the keys of those groups that get none.
-    func drafts(
-        _ templates: [Int64: [UInt8]], _ order: ItemPushOrder, _ contents: ItemPushContents
-    ) -> (drafts: [MessageDraft], failed: [[UInt8]]) {
-        var drafts: [MessageDraft] = []
-        var failed: [[UInt8]] = []
+    func drafts(_ templates: [Int64: [UInt8]], _ order: ItemPushOrder, _ contents: ItemPushContents) -> Made {
+        var made = Made()
+        var bytes = 0
         for group in groups {
-            let made = Self.drafts(group, templates[group.first.template], order, contents)
-            if let made { drafts += made } else { failed.append(group.key) }
+            let template = PushTemplateID(group.first.template)
+            for members in group.messages {
+                guard let asked = Self.asked(group, templates), let content = contents.make(asked) else {
+                    made.failed.append(group.key)
+                    break
+                }
+                bytes += content.content.count
+                if bytes > Self.contentBytesMax, !made.drafts.isEmpty {
+                    made.isFull = true
+                    return made
+                }
+                made.drafts.append(
+                    MessageDraft(content, app: group.first.app, template: template, members: members, order))
+            }
         }
-        return (drafts, failed)
+        return made
     }
 
-    private static func drafts(
-        _ group: Group, _ content: [UInt8]?, _ order: ItemPushOrder, _ contents: ItemPushContents
-    ) -> [MessageDraft]? {
-        guard let content else { return nil }
-        let template = PushTemplateID(group.first.template)
-        let asked = ItemPushGroup(
-            template: template, content: content, fields: group.first.fields, texts: group.first.texts,
-            providers: group.providers.sorted { $0.rawValue < $1.rawValue })
-        var drafts: [MessageDraft] = []
-        for members in group.messages {
-            guard let made = contents.make(asked) else { return nil }
-            drafts.append(
-                MessageDraft(made, app: group.first.app, template: template, members: members, order))
+    private static func asked(_ group: Group, _ templates: [Int64: [UInt8]]) -> ItemPushGroup? {
+        templates[group.first.template].map { content in
+            ItemPushGroup(
+                template: PushTemplateID(group.first.template), content: content, fields: group.first.fields,
+                texts: group.first.texts, providers: group.providers.sorted { $0.rawValue < $1.rawValue })
         }
-        return drafts
     }
 }

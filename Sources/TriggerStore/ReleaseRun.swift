@@ -72,14 +72,19 @@ struct ReleaseRun: Sendable {
         var putOff: [Int64: (until: WallInstant, isQuiet: Bool)] = [:]
         var shut: [Int64: WallInstant] = [:]
         var reported: [(item: StoredItem, subscription: Int64)] = []
+        /// The app of the last push that was decided on.
+        var lastApp: Int64?
     }
 
-    /// The app after which the next claim begins.
-    var lastApp: Int64 { devices.last?.app ?? 0 }
+    /// The app after which the next claim begins: the first one, as long as nothing was read.
+    var lastApp: Int64 { decision.lastApp ?? devices.first?.app ?? 0 }
 
     /// Claims devices that hold due pushes. Returns false if there are none.
-    mutating func claim(after app: Int64, in transaction: PostgresTransaction) async throws(PostgresError) -> Bool {
-        let limit = Int64(min(cut.order.subscriptionsMax, Self.devicesMax))
+    /// - Parameter limit: the most pushes.
+    mutating func claim(
+        after app: Int64, limit: Int, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Bool {
+        let limit = Int64(min(limit, cut.order.subscriptionsMax, Self.devicesMax))
         let queries = [ReleaseSQL.makeWindows, ReleaseSQL.claim].map {
             Query($0) {
                 $0.int64("last_app", app)
@@ -120,12 +125,17 @@ struct ReleaseRun: Sendable {
         }
         let items = try await items(of: pushes, in: transaction)
         var failed: Set<[UInt8]> = []  // lookup only
+        var messagesMax = Self.devicesMax
         while true {
             decision = Decision()
-            for push in pushes { decide(push, kept: kept, items, failed: failed) }
-            let unsent = try await cut.make(decision.groups, in: transaction)
-            if unsent.isEmpty { return }
-            failed.formUnion(unsent)
+            for push in pushes where decision.groups.messageCount < messagesMax {
+                decide(push, kept: kept, items, failed: failed)
+            }
+            let made = try await cut.make(decision.groups, in: transaction)
+            if made.failed.isEmpty, !made.isFull { return }
+            failed.formUnion(made.failed)
+            // The pushes behind stay due.
+            if made.isFull { messagesMax = made.drafts.count }
         }
     }
 
@@ -153,6 +163,7 @@ struct ReleaseRun: Sendable {
     private mutating func decide(
         _ push: DuePush, kept: Set<Int64>, _ items: [Int64: StoredItem], failed: Set<[UInt8]>
     ) {
+        decision.lastApp = push.app
         guard let app = apps[push.app], app.isEnabled, !push.device.isRetired else {
             decision.silent.append(push.device.registration)
             return

@@ -334,4 +334,38 @@ struct FollowerTests {
             #expect(try await items.held().count == 1)
         }
     }
+
+    @Test("get their pushes in several transactions if the messages are large")
+    func largeMessages() async throws {
+        try await withItems { items in
+            for number in 0..<3 {
+                try await items.register("phone-\(number)")
+                let text = String(repeating: "\(number)", count: 3 << 20)
+                try await items.subscribe("phone-\(number)", try Self.price(text))
+            }
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            #expect(try await items.follow(at: after(1)) == [2, 1])
+            #expect(try await items.number(of: "messages") == 3)
+            #expect(try await items.number(of: "item_due") == 0)
+        }
+    }
+
+    @Test("get their pushes while each transaction for another app fails")
+    func failingNeighbour() async throws {
+        try await withItems { items in
+            let neighbour = try await items.world.neighbour().app
+            let enabled = "UPDATE apps SET settings = settings || '{\"triggers\": {\"enabled\": true}}'"
+            try await items.world.pool.script(enabled)
+            for app in [items.world.app, neighbour] {
+                try await items.register("phone-\(app.value)", app: app)
+                try await items.subscribe("phone-\(app.value)", try Self.price(), app: app)
+                try await items.update("anduct", #"{"last_price": 1}"#, app: app)
+            }
+            try await items.world.pool.script(
+                "ALTER TABLE messages ADD CHECK (app_id <> \(items.world.app.value))")
+            await #expect(throws: StoreFault.self) { try await items.follow(at: after(1)) }
+            #expect(try await items.follow(at: after(1), turnsMax: 1) == [1])
+            #expect(try await items.cut() == ["phone-\(neighbour.value) price: 1"])
+        }
+    }
 }

@@ -116,6 +116,20 @@ struct HeldPushTests {
         }
     }
 
+    @Test("goes in a later transaction if the messages are large")
+    func large() async throws {
+        try await withItems { items in
+            for number in 0..<3 {
+                try await items.register("phone-\(number)")
+                let text = String(repeating: "\(number)", count: 3 << 20)
+                try await items.subscribe("phone-\(number)", try Self.triggered(text: text))
+            }
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            #expect(try await items.release(at: dawn, turnsMax: 1) == 2)
+            #expect(try await items.release(at: dawn) == 1)
+        }
+    }
+
     @Test("vanishes with an expired subscription, and shuts no window")
     func expired() async throws {
         try await withItems { items in

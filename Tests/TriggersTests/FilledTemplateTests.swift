@@ -7,6 +7,7 @@ import ProviderInterface
 import Providers
 import TestSupport
 import Testing
+import TriggerRules
 import Triggers
 
 @Suite("A push template that is filled with the texts of an item's fields")
@@ -121,6 +122,19 @@ struct FilledTemplateTests {
         let filled = try Self.filled(template, [nil, String(repeating: "9", count: 5_000)])
         let compiled = filled.compiled(as: Self.message, for: [provider])
         #expect(compiled.push(for: provider) == nil)
+        #expect(compiled.rejection(by: provider) == Rejection(fault: .message, reason: "payload_too_large"))
+    }
+
+    @Test("clips fields that no provider can carry, which reject it", arguments: PushProviders.offered.map(\.id))
+    func clipped(provider: Provider) throws {
+        let fields = String(repeating: "$[2]", count: 64)
+        let template = MessageContent(
+            notification: NotificationText(body: fields),
+            localizations: [Localization(locale: "fr", text: NotificationText(body: "${stock_name}"))])
+        let filled = try Self.filled(template, ["Anduct", String(repeating: "9", count: 16_000)])
+        #expect(filled.content.notification?.body?.utf8.count == MessageContent.pushFieldBytesMax)
+        #expect(filled.content.localizations[0].text.body == "Anduct")
+        let compiled = filled.compiled(as: Self.message, for: [provider])
         #expect(compiled.rejection(by: provider) == Rejection(fault: .message, reason: "payload_too_large"))
     }
 

@@ -8,6 +8,12 @@ extension MessageContent {
     /// The most fields in all texts of a push template, repetitions included: each copies a value.
     package static let pushFieldsMax = 256
 
+    /// The most bytes that fields add to one text of a filled push. They are clipped there.
+    ///
+    /// It is above the payload limit of every provider, which are at most 5,120 bytes. So a provider that carries a
+    /// clipped text rejects the push as too large, as it would reject the whole text.
+    package static let pushFieldBytesMax = 6 * 1_024
+
     /// Checks the texts of a push template. Names of members are no texts, whatever they hold.
     /// - Parameter fields: the subscription's fields, in their order.
     package func checked(fields: [String]) throws(PushTextFault) {
@@ -17,7 +23,7 @@ extension MessageContent {
 
     /// Returns the message of one push: the texts of a push template, filled with an item's fields.
     ///
-    /// A field without a value is empty. In an address a value is percent-encoded. An id that shows nothing is left out.
+    /// A field without a value is empty. Those of one text are clipped at `pushFieldBytesMax` in total. In an address a value is percent-encoded. An id that shows nothing is left out.
     /// - Parameters:
     ///   - texts: those of the fields, in their order.
     ///   - fields: the subscription's, with which the template was checked.
@@ -82,14 +88,21 @@ private struct PushTextFiller: ContentTextReplacer {
     func replacement(for text: String, at place: JSONPointer, as use: PlaceholderUse) -> String {
         // The template was checked, so each of its texts can be parsed.
         guard let parsed = try? SubscriptionText(parsing: text, fields: fields) else { return text }
+        var bytesLeft = MessageContent.pushFieldBytesMax
         return parsed.filled { name in
-            let value = zip(fields, texts).first { $0.0.hasSameBytes(as: name) }?.1
+            guard let value = zip(fields, texts).first(where: { $0.0.hasSameBytes(as: name) })?.1 else { return nil }
+            let clipped = Self.clipped(value, to: bytesLeft)
+            bytesLeft -= min(bytesLeft, value.utf8.count)
             switch use {
-            case .text, .id: return value
-            case .address:
-                return value.map { String(decoding: NotificationAddress.encoded(Array($0.utf8)), as: UTF8.self) }
+            case .text, .id: return clipped
+            case .address: return String(decoding: NotificationAddress.encoded(Array(clipped.utf8)), as: UTF8.self)
             }
         }
+    }
+
+    /// Half a character at the end becomes U+FFFD, which is no shorter.
+    private static func clipped(_ value: String, to bytes: Int) -> String {
+        value.utf8.count <= bytes ? value : String(decoding: value.utf8.prefix(bytes), as: UTF8.self)
     }
 
     func checkName(_ name: String, at place: JSONPointer) {}
