@@ -140,6 +140,7 @@ CREATE TABLE held_pushes (
 CREATE INDEX held_pushes_of_apps ON held_pushes (app_id, due_at, subscription_id);
 CREATE INDEX held_pushes_next ON held_pushes (due_at);
 CREATE INDEX held_pushes_of_device ON held_pushes (registration_id, ready_at, subscription_id);
+CREATE INDEX held_pushes_of_device_due ON held_pushes (registration_id, due_at);
 
 -- The window through which a device's pushes go: it is shut until opens_at. Narrow, because each push changes its row:
 -- no index may be added here.

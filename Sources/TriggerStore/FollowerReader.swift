@@ -37,7 +37,7 @@ struct LockedFollower: Sendable {
     /// A trigger made that push.
     let holdsTriggered: Bool
     /// When the first of the pushes that the device holds falls due; nil: it holds none.
-    let deviceDueAt: WallInstant?
+    fileprivate(set) var deviceDueAt: WallInstant?
     /// The other items with updates that it misses.
     fileprivate(set) var others: [OtherItem] = []
     /// Of all items with updates that it misses, the one that was updated last. The push shows its texts.
@@ -51,7 +51,6 @@ struct LockedFollower: Sendable {
         device = try PushDevice(registration, &row)
         heldItem = try row.int64OrNil()
         holdsTriggered = try row.boolOrNil() ?? false
-        deviceDueAt = try row.instantOrNil()
     }
 
     /// The other item that was updated last; nil: none was updated later than the candidate's.
@@ -97,20 +96,27 @@ struct FollowerReader: Sendable {
                 $0.int64Array("subscriptions", candidates.map(\.subscription))
                 $0.instant("now", start)
             },
+            Query(FollowerSQL.firstHeld) { $0.int64Array("registrations", registrations) },
         ]
         let answers = try await transaction.run(queries + (quietHours.map { [$0] } ?? []))
         let windows = try answers[1].map { row throws(PostgresError) in
             (registration: try row.int64(), opensAt: try row.instant())
         }
+        let held = try answers[4].map { row throws(PostgresError) in
+            (registration: try row.int64(), dueAt: try row.instant())
+        }
+        let firstHeld = Dictionary(held.map { ($0.registration, $0.dueAt) }) { first, _ in first }
         let count = candidates.count
         let followers = try answers[3].map { row throws(PostgresError) in
             let place = try row.place(upTo: count)
-            return try LockedFollower(candidates[place], &row)
+            var follower = try LockedFollower(candidates[place], &row)
+            follower.deviceDueAt = firstHeld[follower.device.registration]
+            return follower
         }
         var found = Found(
             followers: try await withOthers(followers, in: transaction),
             windows: Dictionary(windows.map { ($0.registration, $0.opensAt) }) { first, _ in first })
-        if quietHours != nil { found.quietHours = try DeviceQuietHours(answers[4]) }
+        if quietHours != nil { found.quietHours = try DeviceQuietHours(answers[5]) }
         return found
     }
 

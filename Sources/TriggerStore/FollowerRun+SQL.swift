@@ -54,17 +54,13 @@ enum FollowerSQL {
     }
 
     /// Followers whose subscription and window are locked, in the order of the parameters. The last columns are the push
-    /// that the subscription holds, and when the first one falls due that the device holds.
+    /// that the subscription holds.
     static let read = Statement(
         "follower_read",
         """
         SELECT asked.place, f.sent_seq, s.template_id, s.fields, s.mode, s.pause_seconds, s.when_paused,
             s.is_shown, s.expires_at <= :now IS TRUE, s.registration_id, r.route_id, r.provider, r.state, held.item_id,
-            held.is_triggered,
-            (SELECT min(due_at) FROM (
-                SELECT due_at FROM held_pushes WHERE registration_id = s.registration_id
-                ORDER BY registration_id, ready_at, subscription_id LIMIT \(ItemSubscriptionStore.perDeviceMax)
-            ) AS own)
+            held.is_triggered
         FROM unnest(:items, :subscriptions) WITH ORDINALITY AS asked (item_id, subscription_id, place)
         CROSS JOIN LATERAL (
             SELECT sent_seq FROM item_followers
@@ -81,6 +77,22 @@ enum FollowerSQL {
             SELECT item_id, is_triggered FROM held_pushes WHERE subscription_id = asked.subscription_id LIMIT 1
         ) AS held ON true
         ORDER BY asked.place
+        """)
+
+    /// When the first of the pushes falls due that each device holds. Devices that hold none are missing.
+    ///
+    /// A device may have many followers, and is asked for once.
+    static let firstHeld = Statement(
+        "follower_first_held",
+        """
+        SELECT asked.registration_id, h.due_at
+        FROM unnest(:registrations) AS asked (registration_id)
+        CROSS JOIN LATERAL (
+            SELECT due_at FROM held_pushes
+            WHERE (registration_id, due_at) >= (asked.registration_id, '-infinity')
+                AND registration_id <= asked.registration_id
+            ORDER BY registration_id, due_at LIMIT 1
+        ) AS h
         """)
 
     /// The other items of subscriptions that have updates which the follower misses, with the number and the time of the

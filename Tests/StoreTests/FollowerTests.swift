@@ -368,4 +368,23 @@ struct FollowerTests {
             #expect(try await items.cut() == ["phone-\(neighbour.value) price: 1"])
         }
     }
+
+    @Test("wait, all of a device, for the push that the device holds and that falls due first")
+    func behindFirstDue() async throws {
+        try await withItems { items in
+            let trigger = try ItemWorld.terms(["t"], trigger: "${last_price}.equals(\"1\")")
+            for phone in ["holder", "other"] {
+                try await items.register(phone)
+                for _ in 0..<2 { try await items.subscribe(phone, try Self.price().pausing(0)) }
+            }
+            for _ in 0..<2 { try await items.subscribe("holder", trigger) }
+            try await items.update("t", #"{"last_price": 1}"#)
+            let later = "UPDATE held_pushes SET due_at = due_at + interval '1 hour' WHERE subscription_id = "
+            try await items.world.pool.script(later + "(SELECT min(subscription_id) FROM held_pushes)")
+            try await items.update("anduct", #"{"last_price": 2}"#)
+            #expect(try await items.follow(at: after(1)) == [2])
+            #expect(try await items.cut() == ["other price: 2", "other price: 2"])
+            #expect(try await items.held().count == 4)
+        }
+    }
 }

@@ -79,7 +79,7 @@ struct ItemPushPlanTests {
         ("follower_next", "using item_followers_pkey on item_followers"),
         ("follower_make_windows", "using registrations_pkey on registrations"),
         ("follower_lock_windows", "using device_windows_pkey on device_windows"),
-        ("follower_read", "using held_pushes_of_device on held_pushes"),
+        ("follower_first_held", "using held_pushes_of_device_due on held_pushes"),
         ("follower_read", "using held_pushes_pkey on held_pushes"),
         ("follower_others", "using item_followers_of_subscription on item_followers"),
         ("follower_others", "using item_subscriptions_pkey on item_subscriptions"),
