@@ -4,8 +4,8 @@ import TriggerRules
 
 /// The triggers that are armed at the items of an update.
 struct ArmedAtItems: Sendable {
-    /// The most groups of thresholds that are read of an item. One with more is asked for all that its fields could have,
-    /// whose number is bounded: anybody may arm thresholds on fields that the item doesn't have.
+    /// The most groups of thresholds that are read of an item. Of one with more, those of its own fields are read, whose
+    /// number is bounded: anybody may arm thresholds on fields that the item doesn't have.
     static let groupsMax = 64
 
     /// By item.
@@ -78,21 +78,6 @@ extension ThresholdGroup {
         self.init(
             item: item, mode: mode.value, field: field, conversion: conversion.value, comparison: comparison.value)
     }
-
-    /// All groups that the fields of an item could be in.
-    fileprivate static func all(of item: Int64, _ state: ItemState) -> [ThresholdGroup] {
-        var groups: [ThresholdGroup] = []
-        for field in state.fields.map(\.name) {
-            for mode in UpdateMode.allCases {
-                for conversion in NumberConversion.allCases {
-                    groups += TriggerComparison.allCases.map {
-                        ThresholdGroup(item: item, mode: mode, field: field, conversion: conversion, comparison: $0)
-                    }
-                }
-            }
-        }
-        return groups
-    }
 }
 
 extension UpdateRun {
@@ -128,7 +113,7 @@ extension UpdateRun {
     private func candidates(
         _ armed: ArmedAtItems, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Int64] {
-        let (ranges, expressions) = (ranges(armed), satisfiedExpressions(armed))
+        let (ranges, expressions) = (try await ranges(armed, in: transaction), satisfiedExpressions(armed))
         if ranges.isEmpty && expressions.isEmpty { return [] }
         let answers = try await transaction.run([
             Query(UpdateSQL.ofThresholds) {
@@ -150,15 +135,36 @@ extension UpdateRun {
         return found.sorted()
     }
 
-    private func ranges(_ armed: ArmedAtItems) -> [ArmedRange] {
-        batch.items.flatMap { item -> [ArmedRange] in
-            guard let id = items.id(of: item.name), var groups = armed.groups[id] else { return [] }
-            if groups.count >= ArmedAtItems.groupsMax { groups = ThresholdGroup.all(of: id, item.state) }
-            return groups.flatMap { group -> [ArmedRange] in
-                let numbers = batch.numbers(item: item.name, field: group.field, group.mode, group.conversion)
-                guard let numbers else { return [] }
-                return group.comparison.bounds(satisfiedBy: numbers).map { ArmedRange(group: group, bounds: $0) }
+    private func ranges(
+        _ armed: ArmedAtItems, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [ArmedRange] {
+        var numbers: [Int64: FieldNumbers] = [:]  // lookup only
+        var groups: [ThresholdGroup] = []
+        var asked: [(item: Int64, mode: UpdateMode, field: String, conversion: NumberConversion)] = []
+        for item in batch.items {
+            guard let id = items.id(of: item.name), let known = armed.groups[id] else { continue }
+            let isCrowded = known.count >= ArmedAtItems.groupsMax
+            let own = batch.numbers(of: item.name, fields: isCrowded ? nil : known.map(\.field))
+            numbers[id] = own
+            if isCrowded {
+                for field in own.fields { asked.append((id, field.mode, field.name, field.conversion)) }
+            } else {
+                groups += known
             }
+        }
+        if !asked.isEmpty {
+            let query = Query(UpdateSQL.fieldGroups) {
+                $0.int64Array("items", asked.map(\.item))
+                $0.int16Array("modes", asked.map(\.mode.storedNumber))
+                $0.textArray("fields", asked.map(\.field))
+                $0.int16Array("conversions", asked.map(\.conversion.storedNumber))
+            }
+            groups += try await transaction.run(query).map(ThresholdGroup.init)
+        }
+        return groups.flatMap { group -> [ArmedRange] in
+            let range = numbers[group.item]?.range(of: group.field, group.mode, group.conversion)
+            guard let range else { return [] }
+            return group.comparison.bounds(satisfiedBy: range).map { ArmedRange(group: group, bounds: $0) }
         }
     }
 

@@ -71,6 +71,30 @@ enum UpdateSQL {
         SELECT item_id, \(group) FROM step
         """)
 
+    /// The groups of thresholds of fields, asked for each item, mode and conversion once. It jumps from group to group.
+    static let fieldGroups = Statement(
+        "update_field_groups",
+        """
+        WITH RECURSIVE step AS (
+            SELECT own.* FROM unnest(:items, :modes, :fields, :conversions) AS asked (item_id, mode, field, conversion)
+            CROSS JOIN LATERAL (
+                SELECT item_id, \(group) FROM armed
+                WHERE item_id = asked.item_id AND mode = asked.mode AND field = asked.field
+                    AND conversion = asked.conversion
+                ORDER BY item_id, \(group) LIMIT 1
+            ) AS own
+            UNION ALL
+            SELECT own.* FROM step
+            CROSS JOIN LATERAL (
+                SELECT item_id, \(group) FROM armed
+                WHERE item_id = step.item_id AND mode = step.mode AND field = step.field
+                    AND conversion = step.conversion AND comparison > step.comparison
+                ORDER BY item_id, \(group) LIMIT 1
+            ) AS own
+        )
+        SELECT item_id, \(group) FROM step
+        """)
+
     /// The different expressions at items, each with the terms of one of its subscriptions.
     static let expressions = Statement(
         "update_expressions",

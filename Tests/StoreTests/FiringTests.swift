@@ -182,6 +182,28 @@ struct FiringTests {
         }
     }
 
+    @Test(
+        "fires on fields with several groups, in a long batch and beside many groups", .timeLimit(.minutes(1)))
+    func manyFields() async throws {
+        try await Self.withPhone { items in
+            for number in 0..<70 {
+                let field = "f\(number)"
+                let trigger = "Integer.parseInt(${\(field)}) > 1 || Double.parseDouble(${\(field)}) <= -1.5"
+                let mode: UpdateMode = number % 2 == 0 ? .merge : .distinct
+                try await items.subscribe("phone", try ItemWorld.terms(["a"], fields: [field], mode, trigger: trigger))
+            }
+            let all = (0..<256).map { "\"f\($0)\": 0" }.joined(separator: ", ")
+            try await items.update("a", "{\(all)}")
+            #expect(try await items.held() == [])
+            var updates = try (0..<1_000).map { try ItemWorld.update("a", #"{"f\#($0 % 256)": 1}"#) }
+            updates[500] = try ItemWorld.update("a", #"{"f68": "-1.5", "f69": "-2", "f1": null}"#)
+            updates[999] = try ItemWorld.update("a", #"{"f1": 7, "f200": 9}"#)
+            let result = await items.stores.updates.take(updates, app: items.world.app, now: dawn)
+            #expect(result.replies.allSatisfy { $0 == .success(.taken) })
+            #expect(try await items.held().map(\.texts) == [["7"], ["-1.5"], ["-2"]])
+        }
+    }
+
     @Test("fires together with thousands of others")
     func many() async throws {
         try await withItems { items in

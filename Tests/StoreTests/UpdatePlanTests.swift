@@ -47,6 +47,8 @@ struct UpdatePlanTests {
         ("update_lock_items", "Index Cond: ((app_id = $2) AND (name = asked.name))"),
         ("update_threshold_groups", "using armed_pkey on armed"),
         ("update_threshold_groups", "Index Cond: ((ROW(item_id, mode, field, conversion, comparison) > ROW("),
+        ("update_field_groups", "using armed_pkey on armed"),
+        ("update_field_groups", "AND (comparison > step"),
         ("update_expressions", "Index Cond: ((ROW(item_id, expression) > ROW("),
         ("update_of_thresholds", "AND (bound >= asked.lowest) AND (bound <= asked.highest))"),
         ("update_of_expressions", "using armed_other_pkey on armed_other"),
@@ -78,6 +80,10 @@ struct UpdatePlanTests {
         let price = "Double.parseDouble(${last_price})"
         for trigger in ["\(price) > 1", "\(price) > 1 || \(price) < 0"] {
             try await items.subscribe("phone", try ItemWorld.terms(["a"], trigger: trigger))
+        }
+        for number in 0..<64 {
+            let trigger = "Double.parseDouble(${f\(number)}) > 1"
+            try await items.subscribe("phone", try ItemWorld.terms(["a"], fields: ["f\(number)"], trigger: trigger))
         }
         let follower = try await items.subscribe("phone", try ItemWorld.terms(["a"]))
         let update = try ItemWorld.update("a", #"{"last_price": 2}"#)

@@ -81,7 +81,8 @@ struct UpdateBatchModelTests {
             let conversion = updates.pick(NumberConversion.allCases)
             let numbers = seen.filter { $0.item.utf8.elementsEqual(item.utf8) }
                 .compactMap { $0.values[Array(field.utf8)].flatMap(conversion.number) }
-            let range = batch.numbers(item: item, field: field, mode, conversion)
+            let wanted = round % 2 == 0 ? nil : [field]
+            let range = batch.numbers(of: item, fields: wanted).range(of: field, mode, conversion)
             #expect(range?.lowerBound == numbers.min(), "round \(round)")
             #expect(range?.upperBound == numbers.max(), "round \(round)")
             outcomes.ranges += range == nil ? 0 : 1

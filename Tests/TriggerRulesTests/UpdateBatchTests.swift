@@ -48,7 +48,7 @@ struct UpdateBatchTests {
         let full = ItemState(seq: 1, fields: (0..<256).map { .init(name: "\($0)", text: "", seq: 1) })
         let batch = UpdateBatch([try update("a", ("x", 1))], items: [(name: "a", state: full)])
         #expect(batch.items.isEmpty)
-        #expect(batch.numbers(item: "a", field: "x", .merge, .double) == nil)
+        #expect(batch.numbers(of: "a", fields: nil).fields.isEmpty)
     }
 
     @Test("knows the lowest and the highest number of a field, in mode MERGE also one from before")
@@ -58,10 +58,14 @@ struct UpdateBatchTests {
             try update("a", ("last_price", "n/a")), try update("a", ("last_price", 110)),
         ]
         let batch = UpdateBatch(updates, items: [(name: "a", state: Self.anduct)])
-        #expect(batch.numbers(item: "a", field: "last_price", .merge, .double) == 90...120)
-        #expect(batch.numbers(item: "a", field: "last_price", .distinct, .integer) == 110...120)
-        #expect(batch.numbers(item: "a", field: "time", .merge, .double) == nil)
-        #expect(batch.numbers(item: "b", field: "last_price", .merge, .double) == nil)
+        let numbers = batch.numbers(of: "a", fields: nil)
+        #expect(numbers.range(of: "last_price", .merge, .double) == 90...120)
+        #expect(numbers.range(of: "last_price", .distinct, .integer) == 110...120)
+        #expect(numbers.range(of: "time", .merge, .double) == nil)
+        // Once for each mode and conversion.
+        #expect(numbers.fields.map(\.name) == Array(repeating: "last_price", count: 4))
+        #expect(batch.numbers(of: "a", fields: ["time"]).fields.isEmpty)
+        #expect(batch.numbers(of: "b", fields: nil).fields.isEmpty)
     }
 
     @Test("fires a trigger at the first update that satisfies it, with the texts of that moment")

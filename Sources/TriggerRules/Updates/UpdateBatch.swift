@@ -43,21 +43,17 @@ package struct UpdateBatch: Sendable {
     /// The index in the batch of the last update that an item took; nil: it took none.
     package func lastOrder(of item: String) -> Int? { states(of: item).last?.order }
 
-    /// The lowest and the highest number that a field has after any update of its item; nil: it never has one.
-    ///
-    /// A threshold that no number between them satisfies isn't satisfied by any of the updates. In mode MERGE the
-    /// numbers of fields that the updates don't name count too: a trigger may be newer than these.
-    package func numbers(
-        item: String, field name: String, _ mode: UpdateMode, _ conversion: NumberConversion
-    ) -> ClosedRange<Double>? {
-        var numbers: ClosedRange<Double>?
-        var last: Int64?
-        for (_, state) in states(of: item) {
+    /// The numbers that the fields of an item have after its updates. Takes one walk over these.
+    /// - Parameter fields: those whose numbers are read; nil: all.
+    package func numbers(of item: String, fields: [String]?) -> FieldNumbers {
+        let wanted = fields.map { Set($0.map { Array($0.utf8) }) }  // lookup only
+        var numbers = FieldNumbers()
+        for (place, (_, state)) in states(of: item).enumerated() {
             // The number of a text is read once, however many updates leave it.
-            guard let field = state.field(name), field.seq != last else { continue }
-            last = field.seq
-            guard let number = field.shownText(mode, at: state.seq).flatMap(conversion.number) else { continue }
-            numbers = numbers.map { min($0.lowerBound, number)...max($0.upperBound, number) } ?? number...number
+            for field in state.fields where place == 0 || field.seq == state.seq {
+                if let wanted, !wanted.contains(Array(field.name.utf8)) { continue }
+                numbers.add(field, after: state.seq)
+            }
         }
         return numbers
     }
