@@ -56,6 +56,13 @@ package struct ProducedLine: Equatable, Sendable {
             return true
         }
     }
+
+    /// The last line that is taken with so many updates of the lines; nil: there are no lines.
+    static func through(_ lines: [ProducedLine], updateCount: Int) -> Int64? {
+        let left = lines.lazy.filter { $0.update != nil }.dropFirst(updateCount).first
+        guard let left else { return lines.last?.line }
+        return lines.last { $0.line < left.line }?.line
+    }
 }
 
 /// A line that changed nothing.
@@ -83,5 +90,11 @@ package struct ProducedResult: Equatable, Sendable {
 
     package init(through: Int64, refusals: [RefusedLine], raisedAny: Bool) {
         (self.through, self.refusals, self.raisedAny) = (through, refusals, raisedAny)
+    }
+
+    /// The outcome of these lines and of those behind them.
+    func followed(by next: ProducedResult) -> ProducedResult {
+        ProducedResult(
+            through: next.through, refusals: refusals + next.refusals, raisedAny: raisedAny || next.raisedAny)
     }
 }

@@ -21,7 +21,7 @@ struct ArmedAtItems: Sendable {
 }
 
 /// A trigger at an item that no threshold orders.
-private struct ArmedExpression: Sendable {
+struct ArmedExpression: Sendable {
     let item: Int64
     /// The SHA-256 of mode, fields and trigger.
     let hash: [UInt8]
@@ -29,7 +29,7 @@ private struct ArmedExpression: Sendable {
     let fields: [String]
     let trigger: String
 
-    init(_ row: inout Row) throws(PostgresError) {
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
         (item, hash) = (try row.int64(), try row.bytes())
         let mode: Stored<UpdateMode> = try row.stored()
         (self.mode, fields, trigger) = (mode.value, try row.textArray(), try row.text())
@@ -87,8 +87,11 @@ extension UpdateRun {
     private static let textBytesTogether = 4 << 20
 
     /// Fires the triggers that an update satisfies, each once.
-    mutating func fire(_ armed: ArmedAtItems, in transaction: PostgresTransaction) async throws(PostgresError) {
-        let candidates = try await candidates(armed, in: transaction)
+    /// - Parameter expressions: those that an update satisfies.
+    mutating func fire(
+        _ armed: ArmedAtItems, _ expressions: [ArmedExpression], in transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        let candidates = try await candidates(armed, expressions, in: transaction)
         for start in stride(from: 0, to: candidates.count, by: Self.askedTogether) {
             let ids = Array(candidates[start..<min(start + Self.askedTogether, candidates.count)])
             // A trigger may ask for more than its threshold. Those that don't fire are not locked.
@@ -111,9 +114,9 @@ extension UpdateRun {
 
     /// The subscriptions whose triggers may be satisfied, by rising id.
     private func candidates(
-        _ armed: ArmedAtItems, in transaction: PostgresTransaction
+        _ armed: ArmedAtItems, _ expressions: [ArmedExpression], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Int64] {
-        let (ranges, expressions) = (try await ranges(armed, in: transaction), satisfiedExpressions(armed))
+        let ranges = try await ranges(armed, in: transaction)
         if ranges.isEmpty && expressions.isEmpty { return [] }
         let answers = try await transaction.run([
             Query(UpdateSQL.ofThresholds) {
@@ -168,15 +171,19 @@ extension UpdateRun {
         }
     }
 
-    private func satisfiedExpressions(_ armed: ArmedAtItems) -> [ArmedExpression] {
-        batch.items.flatMap { item in
-            let expressions = items.id(of: item.name).flatMap { armed.expressions[$0] } ?? []
-            return expressions.filter { expression in
+    /// The expressions that an update satisfies, and the number of the batch's updates at which all were asked.
+    func satisfiedExpressions(_ armed: ArmedAtItems) -> (expressions: [ArmedExpression], updateCount: Int) {
+        var (asked, questions): ([ArmedExpression], [TriggerQuestion]) = ([], [])
+        for item in batch.items {
+            for expression in items.id(of: item.name).flatMap({ armed.expressions[$0] }) ?? [] {
                 guard let trigger = try? TriggerExpression(parsing: expression.trigger, fields: expression.fields)
-                else { return false }
-                return batch.firing(trigger, of: expression.fields, items: [item.name], expression.mode) != nil
+                else { continue }
+                asked.append(expression)
+                questions.append(TriggerQuestion(trigger, of: expression.fields, item: item.name, expression.mode))
             }
         }
+        let answers = batch.ask(questions, workMax: workMax)
+        return (answers.satisfied.map { asked[$0] }, answers.updateCount)
     }
 
     /// Asks the triggers of subscriptions. Each different one is asked once.

@@ -12,8 +12,10 @@ import TriggerRules
 struct UpdateRun {
     let app: AppID
     let now: WallInstant?
-    private let updates: [ItemUpdate]
+    /// Those that it takes: the first ones if all would be too much work.
+    private var updates: [ItemUpdate]
     private let room: Int64
+    let workMax: Int
 
     private(set) var items = LockedItems([])
     private(set) var batch = UpdateBatch([], items: [])
@@ -24,7 +26,7 @@ struct UpdateRun {
 
     /// The outcome of a transaction.
     struct Outcome: Sendable {
-        /// One for each update, in order.
+        /// In order, one for each update that was decided: for the first one at least.
         var replies: [UpdateReply]
         /// The number of new items.
         var made: Int64 = 0
@@ -32,10 +34,16 @@ struct UpdateRun {
         var raised = false
     }
 
-    /// - Parameter room: the most items that it may make.
-    init(_ updates: [ItemUpdate], app: AppID, room: Int64, now: WallInstant?) {
+    /// - Parameters:
+    ///   - room: the most items that it may make.
+    ///   - workMax: the most work of triggers, as `TriggerQuestion` counts it.
+    init(_ updates: [ItemUpdate], app: AppID, room: Int64, workMax: Int, now: WallInstant?) {
         (self.updates, self.app, self.room, self.now) = (updates, app, room, now)
+        self.workMax = workMax
     }
+
+    /// The number of updates that were decided, from the first one.
+    var decidedCount: Int { replies.count }
 
     /// Whether there is something to commit.
     var takesAny: Bool { replies.contains(.taken) }
@@ -44,17 +52,24 @@ struct UpdateRun {
     var outcome: Outcome { Outcome(replies: replies) }
 
     /// Locks the items, merges the updates in their order, and fires the triggers that they satisfy.
+    ///
+    /// If their triggers are too much work for one transaction, the last updates are left for the next one.
     mutating func decide(in transaction: PostgresTransaction) async throws(PostgresError) {
         if updates.isEmpty { return }
         let armed = try await read(in: transaction)
-        let taken = updates.filter { items.contains($0.item) }
-        batch = UpdateBatch(taken, items: items.states)
+        let places = updates.indices.filter { items.contains(updates[$0].item) }
+        batch = UpdateBatch(places.map { updates[$0] }, items: items.states)
+        let (expressions, count) = satisfiedExpressions(armed)
+        if count < places.count {
+            batch = UpdateBatch(places[..<count].map { updates[$0] }, items: items.states)
+            updates = Array(updates[...places[count - 1]])
+        }
         var faults = batch.faults[...]
         replies = updates.map { update -> UpdateReply in
             guard items.contains(update.item) else { return .refused(.tooManyItems) }
             return faults.removeFirst().map { UpdateReply.refused(.fault($0)) } ?? .taken
         }
-        if takesAny { try await fire(armed, in: transaction) }
+        if takesAny { try await fire(armed, expressions, in: transaction) }
     }
 
     /// Makes the items that there are not yet, locks all of them, and reads what is armed at them.

@@ -10,22 +10,38 @@ package struct UpdateStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
     private let itemsMax: Int64
+    private let workMax: Int
     private let counts = RowCounts()
     let idleCursor = SweepCursor()
 
     /// The most items of an app.
     package static let itemsPerAppMax: Int64 = 1_000_000
 
-    /// - Parameter itemsMax: the most items of an app.
-    package init(pool: PostgresPool, notifier: WorkNotifier, itemsMax: Int64 = itemsPerAppMax) {
-        (self.pool, self.notifier, self.itemsMax) = (pool, notifier, itemsMax)
+    /// - Parameters:
+    ///   - itemsMax: the most items of an app.
+    ///   - workMax: the most work of triggers in one transaction, as `TriggerQuestion` counts it.
+    package init(
+        pool: PostgresPool, notifier: WorkNotifier, itemsMax: Int64 = itemsPerAppMax,
+        workMax: Int = TriggerQuestion.workMax
+    ) {
+        (self.pool, self.notifier, self.itemsMax, self.workMax) = (pool, notifier, itemsMax, workMax)
     }
 
-    /// Takes updates of one app in their order, in one transaction. Each is committed when its reply says so. A refused
-    /// one changes nothing, and the others are taken.
-    ///
-    /// A group that fails is tried again in halves: so one bad update fails alone.
+    /// Takes updates of one app in their order: in one transaction, unless their triggers are too much work for one. Each
+    /// is committed when its reply says so. A refused one changes nothing, and the others are taken.
     package func take(_ updates: [ItemUpdate], app: AppID, now: WallInstant? = nil) async -> UpdateResult {
+        var result = UpdateResult(replies: [], raisedAny: false)
+        while result.replies.count < updates.count {
+            let next = await takeFirst(Array(updates[result.replies.count...]), app, now)
+            result.replies += next.replies
+            result.raisedAny = result.raisedAny || next.raisedAny
+        }
+        return result
+    }
+
+    /// Takes one or more updates, from the first one. A group that fails is tried again in halves: so one bad update fails
+    /// alone.
+    private func takeFirst(_ updates: [ItemUpdate], _ app: AppID, _ now: WallInstant?) async -> UpdateResult {
         do throws(GroupFault) { return try await takeTogether(updates, app, now) } catch {
             guard error.isOverARow, updates.count > 1 else {
                 return UpdateResult(replies: updates.map { _ in .failure(error.fault) }, raisedAny: false)
@@ -45,7 +61,7 @@ package struct UpdateStore: Sendable {
         let room = try await translatingGroup { () throws(PostgresError) in try await self.room(in: app) }
         let taken = try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingTransaction { transaction throws(PostgresError) -> UpdateRun.Outcome in
-                var run = UpdateRun(updates, app: app, room: room, now: now)
+                var run = UpdateRun(updates, app: app, room: room, workMax: workMax, now: now)
                 try await run.decide(in: transaction)
                 guard run.takesAny else { return await transaction.abandon(returning: run.outcome) }
                 return try await run.commit([], in: transaction)
@@ -67,7 +83,7 @@ package struct UpdateStore: Sendable {
                     let reply = UpdateReply(try claim.reply(in: answers[1]))
                     return await transaction.abandon(returning: UpdateRun.Outcome(replies: [reply]))
                 }
-                var run = UpdateRun([update], app: app, room: room, now: now)
+                var run = UpdateRun([update], app: app, room: room, workMax: workMax, now: now)
                 try await run.decide(in: transaction)
                 guard run.takesAny else { return await transaction.abandon(returning: run.outcome) }
                 return try await run.commit([claim.closing(app, answer: [])], in: transaction)
@@ -99,12 +115,24 @@ extension UpdateStore {
     /// taken.
     ///
     /// Lines and the number of the last one are one commit: a producer that repeats its stream loses and repeats nothing.
-    /// Lines that fail together are tried again in halves. If it throws, the lines before the one that failed may have
-    /// been taken.
+    /// Lines whose triggers are too much work for one transaction are taken in several. Lines that fail together are
+    /// tried again in halves. If it throws, the lines before the one that failed may have been taken.
     ///
     /// - Parameter lines: by rising number; the others are skipped too.
     package func take(
         _ lines: [ProducedLine], producer: String, app: AppID, now: WallInstant? = nil
+    ) async throws(StoreFault) -> ProducedResult {
+        var result = try await takeFirst(lines, producer, app, now)
+        while true {
+            let last = result.through
+            let others = lines.filter { $0.line > last }
+            if others.isEmpty { return result }
+            result = result.followed(by: try await takeFirst(others, producer, app, now))
+        }
+    }
+
+    private func takeFirst(
+        _ lines: [ProducedLine], _ producer: String, _ app: AppID, _ now: WallInstant?
     ) async throws(StoreFault) -> ProducedResult {
         do throws(GroupFault) { return try await takeTogether(lines, producer, app, now) } catch {
             guard error.isOverARow, lines.count > 1 else { throw error.fault }
@@ -112,9 +140,7 @@ extension UpdateStore {
         let middle = lines.count / 2
         let first = try await take(Array(lines[..<middle]), producer: producer, app: app, now: now)
         let second = try await take(Array(lines[middle...]), producer: producer, app: app, now: now)
-        return ProducedResult(
-            through: second.through, refusals: first.refusals + second.refusals,
-            raisedAny: first.raisedAny || second.raisedAny)
+        return first.followed(by: second)
     }
 
     private func takeTogether(
@@ -130,12 +156,13 @@ extension UpdateStore {
                 ])
                 let last = try answers[2].one(Int64.init)
                 let new = ProducedLine.lines(lines, behind: last)
-                guard let through = new.last?.line else {
+                guard !new.isEmpty else {
                     let known = ProducedResult(through: last, refusals: [], raisedAny: false)
                     return await transaction.abandon(returning: (known, UpdateRun.Outcome(replies: [])))
                 }
-                var run = UpdateRun(new.compactMap(\.update), app: app, room: room, now: now)
+                var run = UpdateRun(new.compactMap(\.update), app: app, room: room, workMax: workMax, now: now)
                 try await run.decide(in: transaction)
+                let through = ProducedLine.through(new, updateCount: run.decidedCount) ?? last
                 let line = Query(UpdateSQL.setLine) {
                     $0.producer(producer, of: app)
                     $0.int64("line", through)

@@ -196,6 +196,37 @@ struct ProducedUpdateTests {
         }
     }
 
+    @Test("commits lines in several transactions where their triggers are too much work for one")
+    func costlyTriggers() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            let texts = [#"${x}.equals("4")"#, #"${x}.equals("none")"#]
+            for text in texts {
+                try await items.subscribe("phone", try ItemWorld.terms(["a"], fields: ["x"], trigger: text))
+            }
+            let (world, app) = (items.world, items.world.app)
+            let store = UpdateStore(pool: world.pool, notifier: world.stores.notifier, workMax: 1)
+            let fields = (0..<256).map { #""f\#($0)": 1"# }.joined(separator: ", ")
+            let lines =
+                try Self.lines(1...6) + [
+                    ProducedLine(line: 7, update: nil),
+                    ProducedLine(line: 8, update: try ItemWorld.update("a", "{\(fields)}")),
+                ]
+            let result = try await store.take(lines, producer: "feed", app: app, now: dawn)
+            let refusal = RefusedLine(line: 8, refusal: .fault(.itemHasTooManyFields))
+            #expect(result == ProducedResult(through: 8, refusals: [refusal], raisedAny: true))
+            #expect(try await store.lastLine(of: "feed", app: app) == 8)
+            #expect(try await items.held().map(\.texts) == [["4"]])
+            #expect(try await items.item("a") == "a 6: x 6 6")
+            // The last update of a transaction with more would have a later time.
+            let time = "SELECT (extract(epoch FROM updated_at) * 1000000)::int8 FROM items"
+            #expect(try await world.number(time) == Int(dawn.microseconds))
+            let replies = await store.take(lines.compactMap(\.update), app: app, now: dawn).replies
+            #expect(replies.map { $0 == .success(.taken) } == [true, true, true, true, true, true, false])
+            #expect(try await world.number(time) == Int(dawn.microseconds))
+        }
+    }
+
     @Test("follows the order of its commits where two of its name are open at once")
     func twoStreams() async throws {
         try await withItems { items in

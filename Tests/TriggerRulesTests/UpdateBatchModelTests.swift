@@ -100,6 +100,9 @@ struct UpdateBatchModelTests {
             }
             let fired = batch.firing(trigger, of: RandomTrigger.fields, items: group, mode)
             #expect(fired == expected, "round \(round): \(text)")
+            let questions = group.map { TriggerQuestion(trigger, of: RandomTrigger.fields, item: $0, mode) }
+            let satisfied = batch.ask(questions, workMax: .max).satisfied
+            #expect(satisfied.isEmpty == (expected == nil), "round \(round): \(text)")
             outcomes.fired += fired == nil ? 0 : 1
             outcomes.missed += fired == nil ? 1 : 0
         }

@@ -116,4 +116,28 @@ struct UpdateBatchTests {
         let alone = batch.firing(always, of: Self.fields, items: ["a"], .distinct)
         #expect(alone == FiredTrigger(item: "a", texts: [nil, nil]))
     }
+
+    @Test("asks triggers in the order of updates, and stops when that is enough work")
+    func work() throws {
+        let equal = try trigger("${text}.equals(${text}) && 1 > 2", ["text"])
+        let high = try trigger(Self.isHigh, Self.fields)
+        let questions = [
+            TriggerQuestion(equal, of: ["text"], item: "a", .merge),
+            TriggerQuestion(high, of: Self.fields, item: "a", .merge),
+            TriggerQuestion(high, of: Self.fields, item: "b", .distinct),
+        ]
+        let long = JSONValue.string(String(repeating: "x", count: 10_000))
+        let updates = [
+            try update("a", ("text", long)), try update("b", ("last_price", 101)), try update("a", ("x", 1)),
+            try update("a", ("text", long)), try update("a", ("last_price", 101)),
+        ]
+        let batch = UpdateBatch(updates, items: [])
+        #expect(batch.ask(questions, workMax: 1 << 20).satisfied == [2, 1])
+        #expect(batch.ask(questions, workMax: 1 << 20).updateCount == 5)
+        // The third update doesn't name the text, so the text isn't compared again.
+        #expect(batch.ask(questions, workMax: 36_000).updateCount == 4)
+        #expect(batch.ask(questions, workMax: 36_000).satisfied == [2])
+        #expect(batch.ask(questions, workMax: 1).updateCount == 1)
+        #expect(batch.ask([], workMax: 1).updateCount == 5)
+    }
 }

@@ -36,6 +36,34 @@ package struct UpdateBatch: Sendable {
             .map { (name: $0.name, state: $0.last) }
     }
 
+    /// Asks triggers after each update of their items, in the order of the updates. It stops after the update with which
+    /// it has done more work than a transaction should.
+    ///
+    /// A trigger is asked again only where an update names one of its fields: otherwise it has the result of before.
+    package func ask(_ questions: [TriggerQuestion], workMax: Int) -> TriggerAnswers {
+        var open: [Int: [Int]] = [:]  // lookup only
+        for (number, question) in questions.enumerated() {
+            if let place = places[Array(question.item.utf8)] { open[place, default: []].append(number) }
+        }
+        let steps = histories.indices.filter { open[$0] != nil }.flatMap { place in
+            histories[place].states.enumerated().map { (place: place, isFirst: $0 == 0, at: $1) }
+        }
+        var answers = TriggerAnswers(updateCount: faults.count)
+        var work = 0
+        for (place, isFirst, (order, state)) in steps.sorted(by: { $0.at.order < $1.at.order }) {
+            open[place]?.removeAll { number in
+                guard questions[number].holds(after: state, isFirst: isFirst, work: &work) else { return false }
+                answers.satisfied.append(number)
+                return true
+            }
+            guard work <= workMax else {
+                answers.updateCount = order + 1
+                break
+            }
+        }
+        return answers
+    }
+
     private func states(of item: String) -> [(order: Int, state: ItemState)] {
         places[Array(item.utf8)].map { histories[$0].states } ?? []
     }
