@@ -200,15 +200,20 @@ extension ItemArming {
         }
     }
 
+    /// The queries that lock the items of terms without a trigger. They come before the lock of a subscription, because
+    /// updates lock items first.
+    var itemLocks: [Query] {
+        terms.trigger == nil ? [Query(ItemArmingSQL.lockItems) { $0.int64Array("items", items) }] : []
+    }
+
     /// The last queries before the commit: later updates find the subscription.
     func arm(_ subscription: Int64) -> [Query] {
         guard terms.trigger != nil else {
-            let lock = Query(ItemArmingSQL.lockItems) { $0.int64Array("items", items) }
             let follow = Query(ItemArmingSQL.follow) {
                 $0.int64("subscription", subscription)
                 $0.int64Array("items", items)
             }
-            return [lock, follow]
+            return itemLocks + [follow]
         }
         let thresholds = thresholds
         guard !thresholds.isEmpty else {

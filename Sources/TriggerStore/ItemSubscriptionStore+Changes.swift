@@ -30,8 +30,9 @@ extension ItemSubscriptionStore {
                     $0.uuid("key", key)
                     $0.int64("registration", registration.value)
                 }
-                let found = try await transaction.run([lock, held])
-                guard let known = try found[0].first(ItemArming.Known.init) else {
+                let answers = try await transaction.run(arming.itemLocks + [lock, held])
+                let (found, heldTexts) = (answers[answers.count - 2], answers[answers.count - 1])
+                guard let known = try found.first(ItemArming.Known.init) else {
                     return await transaction.abandon(returning: .unknown)
                 }
                 guard known.revision == revision else {
@@ -47,7 +48,7 @@ extension ItemSubscriptionStore {
                     }
                     last = [arming.dropHeld(known.id)] + arming.arm(known.id)
                 }
-                let texts = try found[1].first { row throws(PostgresError) in
+                let texts = try heldTexts.first { row throws(PostgresError) in
                     try row.optionalTextArray()
                 }
                 if let texts { last.insert(arming.rewriteHeld(known.id, texts: texts, of: known.fields), at: 0) }

@@ -50,8 +50,9 @@ package struct ItemSubscriptionStore: Sendable {
                     $0.int64("registration", registration.value)
                     $0.int64("limit", Int64(Self.perDeviceMax))
                 }
-                let found = try await transaction.run([count] + (coalescing ? [arming.alike] : []))
-                let known = try coalescing ? found[1].first(ItemArming.Known.init) : nil
+                let found = try await transaction.run(
+                    [count] + (coalescing ? arming.itemLocks + [arming.alike] : []))
+                let known = try coalescing ? found[found.count - 1].first(ItemArming.Known.init) : nil
                 let counted = try found[0].one(Int64.init)
                 guard known != nil || counted < Int64(Self.perDeviceMax) else {
                     return await transaction.abandon(returning: .tooMany)

@@ -307,6 +307,35 @@ struct ItemSubscriptionTests {
         }
     }
 
+    @Test("lock an item before the subscription that is to follow it, as updates do", arguments: [false, true])
+    func lockOrder(isCoalescing: Bool) async throws {
+        try await withItems { items in
+            let phone = try await items.register("phone")
+            let terms = try ItemWorld.terms(["anduct"])
+            let known = try await items.subscribe("phone", isCoalescing ? terms : try Self.above(1))
+            let pool = items.world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let change = try await pool.transaction { transaction throws(PostgresError) -> Task<Int32?, any Error> in
+                _ = try await transaction.run(query("SELECT FROM items FOR NO KEY UPDATE"))
+                let change = Task { () async throws -> Int32? in
+                    if isCoalescing {
+                        return try await items.activate("phone", terms, coalescing: true).subscription?.revision
+                    }
+                    return try await items.stores.subscriptions.modify(
+                        known.key, of: phone, from: 1, to: terms, rearms: true, now: dawn
+                    ).subscription?.revision
+                }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
+                // An update whose trigger fires locks the subscription here.
+                _ = try await transaction.run(query("SELECT FROM item_subscriptions FOR NO KEY UPDATE NOWAIT"))
+                return change
+            }
+            #expect(try await change.value == 2)
+        }
+    }
+
     @Test("fail if the device gets another user while they are activated")
     func nextUser() async throws {
         try await withItems { items in
