@@ -46,7 +46,8 @@ CREATE TABLE push_templates (
 -- did. status: 1 active, 2 triggered. mode: 1 MERGE, 2 DISTINCT. is_shown: a person sees its pushes, which therefore wait
 -- for the end of quiet hours. pause_seconds: null: the app's. when_paused: 1 newest, 2 drop. identity_hash is the SHA-256
 -- of items, fields and trigger, by which an activation finds the subscription that it overwrites. revision rises with
--- each change of these terms.
+-- each change of these terms. template_changed_at: when template_id last changed; null: never. Pushes that were cut before
+-- have a former template.
 CREATE TABLE item_subscriptions (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key             uuid        NOT NULL UNIQUE,
@@ -65,7 +66,8 @@ CREATE TABLE item_subscriptions (
     identity_hash   bytea       NOT NULL CHECK (octet_length(identity_hash) = 32),
     revision        integer     NOT NULL DEFAULT 1,
     expires_at      timestamptz,
-    created_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    template_changed_at timestamptz
 ) WITH (
     fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02);
@@ -75,6 +77,9 @@ CREATE INDEX item_subscriptions_of_app ON item_subscriptions (app_id, id);
 -- A lease asks whether its members still have a subscription whose pushes have the message's form. A sweep asks whether
 -- any has.
 CREATE INDEX item_subscriptions_of_template ON item_subscriptions (template_id, registration_id);
+-- A lease also asks whether a subscription got another form after its message was cut.
+CREATE INDEX item_subscriptions_changed ON item_subscriptions (registration_id, template_changed_at)
+    WHERE template_changed_at IS NOT NULL;
 CREATE INDEX item_subscriptions_expiring ON item_subscriptions (expires_at, id) WHERE expires_at IS NOT NULL;
 -- The items of fired triggers stay, for these may be armed again. No other row leads from an item to them.
 CREATE INDEX item_subscriptions_triggered ON item_subscriptions USING gin (items) WHERE status = 2; -- 2 triggered

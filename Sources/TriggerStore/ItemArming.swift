@@ -140,6 +140,7 @@ extension ItemArming {
         Query(ItemSubscriptionSQL.change) {
             $0.int64("subscription", subscription)
             $0.int16("status", status.rawValue)
+            $0.instant("now", now)
             bind(to: &$0, user)
         }
     }

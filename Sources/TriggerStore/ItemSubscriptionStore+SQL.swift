@@ -121,7 +121,8 @@ enum ItemSubscriptionSQL {
         "item_subscription_change",
         """
         UPDATE item_subscriptions SET status = :status, user_id = :user, items = :items, fields = :fields, mode = :mode,
-            trigger = :trigger, template_id = :template, is_shown = :is_shown, pause_seconds = :pause_seconds,
+            trigger = :trigger, template_id = :template,
+            template_changed_at = CASE WHEN template_id = :template THEN template_changed_at ELSE \(now) END, is_shown = :is_shown, pause_seconds = :pause_seconds,
             when_paused = :when_paused, identity_hash = sha256(:identity), expires_at = :expires_at,
             revision = revision + 1
         WHERE id = :subscription

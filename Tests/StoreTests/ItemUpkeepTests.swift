@@ -190,6 +190,38 @@ struct WaitingItemPushTests {
         }
     }
 
+    @Test("goes to those whose subscription has got another template since, and not if it has ended")
+    func modified() async throws {
+        try await withItems { items in
+            let store = items.stores.subscriptions
+            var devices: [RegistrationID] = []
+            var made: [ItemSubscription] = []
+            for device in ["modified", "overwritten", "earlier", "ended"] {
+                devices.append(try await items.register(device))
+                made.append(try await items.subscribe(device, try ItemWorld.terms(["a"], text: "old")))
+            }
+            try await items.subscribe("ended", try ItemWorld.terms(["b"], text: "other"))
+            func modify(_ place: Int, from revision: Int32, at now: WallInstant) async throws {
+                let terms = try ItemWorld.terms(["a"], text: "text \(revision)")
+                let reply = try await store.modify(
+                    made[place].key, of: devices[place], from: revision, to: terms, rearms: false, now: now)
+                #expect(reply.subscription != nil)
+            }
+            let template = try await Self.template(items, of: made[0])
+            try await modify(2, from: 1, at: dawn)
+            try await Self.cut(items, template, for: devices, at: dawn + .seconds(1))
+            for revision in Int32(1)...2 {
+                try await modify(0, from: revision, at: dawn + .seconds(2))
+            }
+            let new = try ItemWorld.terms(["a"], text: "new")
+            try await items.activate("overwritten", new, coalescing: true, at: dawn + .seconds(2))
+            #expect(try await store.remove(made[3].key, of: devices[3], now: dawn + .seconds(2)))
+            let parcel = try #require(try await items.world.lease(at: dawn + .seconds(3)))
+            let excluded = MemberStatus.excluded(.condition)
+            #expect(parcel.members.map(\.status) == [.present, .present, excluded, excluded])
+        }
+    }
+
     @Test("shows its audience without a name, as no sender could ask for it")
     func summary() {
         let audience = Audience(.itemSubscribers(PushTemplateID(7)))

@@ -69,6 +69,7 @@ struct UpdatePlanTests {
         ("idle_items_lock", "on item_subscriptions_triggered"),
         ("idle_items_remove", "on item_subscriptions_triggered"),
         ("audience_check_item_subscribers", "using item_subscriptions_of_template on item_subscriptions"),
+        ("audience_check_item_subscribers", "using item_subscriptions_changed on item_subscriptions"),
     ]
 
     /// Statements that run under `PlannerSQL.throughKeys`; the others run under `PlannerSQL.inKeyOrder`.

@@ -26,6 +26,7 @@ package struct ItemSubscriptionRow: Equatable, Sendable {
     package var isTriggered = false
     package var terms: SubscriptionTerms
     package var template: Int64
+    package var templateChangedAt: WallInstant?
     package var revision: Int32 = 1
     package let createdAt: WallInstant
 
@@ -146,6 +147,7 @@ extension SimulatedStore {
                 && row.terms.identityBytes == terms.identityBytes
         }
         if let alike {
+            if itemSubscriptions[alike].template != template { itemSubscriptions[alike].templateChangedAt = now }
             (itemSubscriptions[alike].terms, itemSubscriptions[alike].template) = (terms, template)
             itemSubscriptions[alike].isTriggered = false
             itemSubscriptions[alike].revision += 1
@@ -251,7 +253,8 @@ extension SimulatedStore {
         _ registration: RegistrationID, to message: MessageRow, _ template: PushTemplateID
     ) -> Bool {
         !itemSubscriptions.contains {
-            $0.template == template.value && $0.registration == registration && $0.createdAt <= message.acceptedAt
+            $0.registration == registration && $0.createdAt <= message.acceptedAt
+                && ($0.template == template.value || $0.templateChangedAt.map { $0 >= message.acceptedAt } ?? false)
         }
     }
 }

@@ -63,13 +63,16 @@ enum AudienceCheckSQL {
         """
     }
 
-    /// The members without a subscription to items whose pushes have the template. One that is younger than the message
-    /// knows nothing of it: the device may have another owner now.
+    /// The members without a subscription to items whose pushes have the template, or had another one when the message was
+    /// cut. One that is younger than the message knows nothing of it: the device may have another owner now.
     static let itemSubscribers = MemberStatement("audience_check_item_subscribers", key: "r.id") {
         """
         SELECT r.id FROM registrations r WHERE \($0) AND \(isLive("r.state")) AND NOT EXISTS (
             SELECT FROM item_subscriptions s
             WHERE s.template_id = :template AND s.registration_id = r.id AND s.created_at <= :sent_from)
+            AND (SELECT true FROM item_subscriptions s
+                WHERE s.registration_id = r.id AND s.template_changed_at >= :sent_from AND s.created_at <= :sent_from
+                LIMIT 1) IS NULL
         """
     }
 
