@@ -71,6 +71,11 @@ package struct ItemSubscriptionStore: Sendable {
             })
     }
 
+    /// The reply to an earlier activation with this key; nil: there was none, and the key is still free.
+    package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> ActivationReply? {
+        try await translated(await claim.earlier(app: app, in: pool)).map { ActivationReply($0) }
+    }
+
     private static func add(
         _ key: UniversalID, _ arming: ItemArming, user: String?, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> ItemSubscription {

@@ -154,6 +154,23 @@ struct ServedItemSubscriptionTests {
         }
     }
 
+    @Test("register no device a second time for a repeated idempotency key")
+    func repeatedWithDevice() async throws {
+        try await ItemApp.with { world in
+            let once = ["Idempotency-Key: k"]
+            func activation(_ token: String) -> String {
+                ItemApp.activation(#", "device": \#(ItemApp.registration(token))"#)
+            }
+            let first = try await world.expect(201, "POST", Self.all, activation("first:of-a-phone"), headers: once)
+            try await world.expect(200, "PUT", ItemApp.device("phone"), ItemApp.registration("second:of-a-tab"))
+            let again = try await world.expect(201, "POST", Self.all, activation("first:of-a-phone"), headers: once)
+            #expect(again.body == first.body && again.header("idempotency-replayed") == "true")
+            try await world.refuse(
+                .idempotencyMismatch, "POST", Self.all, activation("third:of-a-watch"), headers: once)
+            #expect(try await world.expect(200, "GET", ItemApp.device("phone")).member("token")?.string == "…-tab")
+        }
+    }
+
     @Test("change nothing and register nothing if the activation is refused")
     func refusedWithDevice() async throws {
         try await ItemApp.with(#""allow": ["a"]"#) { world in

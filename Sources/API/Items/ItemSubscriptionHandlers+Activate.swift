@@ -24,8 +24,17 @@ extension ItemSubscriptionHandlers {
         let (device, provider) = try Self.device(known, request.device)
         try await check(request.terms, call, device, in: app)
         try Self.check(request.content, fields: request.terms.fields, for: provider)
+        // An idempotency key belongs to the app and the endpoint: for another installation it is another request.
+        // Neither an installation nor JSON has a NUL, so that these bytes can't be read in two ways.
+        let claim = call.idempotencyClaim(of: Array(installation.utf8) + [0] + call.body)
+        // A repeated request registers nothing: the installation may have got another token since.
+        if request.device != nil, let claim,
+            let earlier = try await translating(.isKeyed, await store.earlier(claim, app: app.id))
+        {
+            return try answer(earlier, call)
+        }
         let registration = try await registration(known, request.device, call, in: app)
-        return try await activate(request, registration, call, in: app)
+        return try await activate(request, registration, claim, call, in: app)
     }
 
     /// The device that gets the pushes, by what the request says of it, or else by what is known.
@@ -59,11 +68,9 @@ extension ItemSubscriptionHandlers {
     }
 
     private func activate(
-        _ request: ActivationRequest, _ device: DeviceRecord, _ call: Call, in app: AppRecord
+        _ request: ActivationRequest, _ device: DeviceRecord, _ claim: IdempotencyClaim?, _ call: Call,
+        in app: AppRecord
     ) async throws(Problem) -> Answer {
-        // An idempotency key belongs to the app and the endpoint: for another installation it is another request.
-        // Neither an installation nor JSON has a NUL, so that these bytes can't be read in two ways.
-        let claim = call.idempotencyClaim(of: Array(device.installation.utf8) + [0] + call.body)
         let repetition: Repetition = claim != nil ? .isKeyed : request.coalescing ? .isIdempotent : .mayDouble
         let reply = try await translating(
             repetition,
@@ -71,6 +78,10 @@ extension ItemSubscriptionHandlers {
                 request.terms, key: newKey(), coalescing: request.coalescing, registration: device.id,
                 user: call.user?.subject, app: app.id, once: claim
             ) { subscription, isNew in KeptActivation(isNew: isNew, ItemSubscriptionAnswer.body(subscription)).bytes })
+        return try answer(reply, call)
+    }
+
+    private func answer(_ reply: ActivationReply, _ call: Call) throws(Problem) -> Answer {
         switch reply {
         case .activated(let subscription, let isNew):
             return answer(KeptActivation(isNew: isNew, ItemSubscriptionAnswer.body(subscription)), call)

@@ -75,7 +75,7 @@ extension IdempotencyClaim {
 
     /// The answer to an earlier request with this key; nil: there was none, and the key is still free. Waits for a
     /// simultaneous repeat.
-    func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> IdempotentReply? {
+    package func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> IdempotentReply? {
         let opening = opening(app)
         return try await pool.transaction { transaction throws(PostgresError) -> IdempotentReply? in
             let answers = try await transaction.run(opening)
