@@ -206,11 +206,14 @@ END $$;
 CREATE TRIGGER registrations_left_items AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION registrations_left_items();
 
--- The next user of a device gets nothing that the former one subscribed to, or that a backend did for the former one.
+-- The next user of a device gets nothing that the former one subscribed to, or that a backend did for the former one. The
+-- former one's window goes too, so that it holds back nothing.
 -- This runs row by row, and only for rows whose user changes, whatever the statement is about.
 CREATE FUNCTION registration_left_items() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
+    -- Rounds and releases lock windows before subscriptions.
+    DELETE FROM device_windows WHERE registration_id = NEW.id;
     DELETE FROM item_subscriptions WHERE registration_id = NEW.id;
     RETURN NULL;
 END $$;

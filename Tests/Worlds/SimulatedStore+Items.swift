@@ -201,9 +201,9 @@ extension SimulatedStore {
     mutating func endItemSubscriptions(since before: [RegistrationRow]) {
         for former in before {
             let current = registration(former.id)
-            if current == nil { deviceWindows.removeAll { $0.registration == former.id } }
             let user = former.stored.profile[.user]
             if current == nil || user != nil && user != current?.stored.profile[.user] {
+                deviceWindows.removeAll { $0.registration == former.id }
                 removeItemSubscriptions { $0.registration == former.id }
             }
         }

@@ -80,8 +80,14 @@ extension SimulatedWorld {
                 [.user: phone.user.map { .set($0) } ?? .clear, .timeZone: timeZone(of: phone)],
                 tags: .set(phone.tags)))
         let holder = store.placeOfHolder(app: phone.app, of: input).map { store.registrations[$0] }
+        let former = [row(of: device), holder].compactMap(\.self)
         store.register(input, app: phone.app, now: wall)
-        if let row = row(of: device) { ledger.noteRegistered(row, at: now) }
+        if let row = row(of: device) {
+            ledger.noteRegistered(row, at: now)
+            let user = former.first { $0.id == row.id }?.stored.profile[.user]
+            // The next user begins with an open window.
+            if user != nil, user != row.stored.profile[.user] { items.opensAt[row.id] = nil }
+        }
         if let holder, holder.stored.installation != phone.installation {
             ledger.changeHands(holder.id, to: .otherInstallation, at: now)
         }
