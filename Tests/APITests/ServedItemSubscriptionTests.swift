@@ -249,6 +249,12 @@ extension ServedItemSubscriptionTests {
             try await allow(#"Double\.parseDouble\(\$\{last_price\}\) [<>] \d+"#)
             _ = try await Self.activate(world, trigger)
             try await world.expect(200, "PATCH", "\(Self.all)/\(key)", body)
+            try await world.pool.script("UPDATE item_subscriptions SET status = 2")
+            try await allow("narrower")
+            let again = "\(Self.all)/\(key)/reactivate"
+            try await world.refuse(.triggerNotAllowed, "POST", again, pointer: "/trigger")
+            try await allow(".*")
+            try await world.expect(200, "POST", again)
         }
     }
 

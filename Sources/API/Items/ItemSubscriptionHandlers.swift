@@ -109,7 +109,7 @@ struct ItemSubscriptionHandlers: Sendable {
     func reactivate(_ call: Call) async throws(Problem) -> Answer {
         let asked = try await asked(call)
         let stored = try await subscription(call, of: asked.device)
-        try await askHook(stored.terms, call, HookRequest.Device(asked.device), in: asked.app)
+        try await check(stored.terms, call, HookRequest.Device(asked.device), in: asked.app)
         switch try await translating(.isIdempotent, await store.reactivate(stored.key, of: asked.device.id)) {
         case .modified(let subscription): return Answer(.ok, ItemSubscriptionAnswer.body(subscription))
         case .unknown: throw .unknownItemSubscription
