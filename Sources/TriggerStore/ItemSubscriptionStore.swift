@@ -15,6 +15,8 @@ package struct ItemSubscriptionStore: Sendable {
     /// The most subscriptions of one device.
     package static let perDeviceMax = TriggerSettings.subscriptionsPerDeviceMax
     /// The most different triggers of an item that no threshold orders: each update evaluates all of them.
+    ///
+    /// This limit is approximate. No lock is held while they are counted, so activations at once may pass it.
     package static let expressionsPerItemMax = 100
     package static let itemsPerAppMax = Int(UpdateStore.itemsPerAppMax)
 
