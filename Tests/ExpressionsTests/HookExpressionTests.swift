@@ -114,6 +114,7 @@ struct HookExpressionTests {
                 ["item1", "bid"], ["item1", "ask"], ["item2", "bid"], ["item2", "ask"],
             ])
         #expect(try lookups("root[auth.slash] == 1 || root[auth.gone] == 1") == [])
+        #expect(try lookups("root[auth.slash] == 1 || root.a.b == 1") == [["a", "b"]])
     }
 
     @Test("denies a request that needs more than 100 different look-ups")

@@ -58,7 +58,7 @@ package struct HookExpression: Sendable {
         for subject in subjects(of: request, now: now) {
             for lookup in rule.lookups {
                 guard case .path(let path) = try? subject.target(of: lookup) else { continue }
-                // No key has a slash.
+                // No key has a slash: a text with one leads to no path.
                 guard known.insert(Array(path.joined(separator: "/").utf8)).inserted else { continue }
                 guard paths.count < Self.lookupsMax else { return nil }
                 paths.append(path)
