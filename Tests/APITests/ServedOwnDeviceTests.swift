@@ -75,6 +75,21 @@ struct ServedOwnDeviceTests {
         }
     }
 
+    @Test("removes no installation that has a token of another user, or of a backend that named none")
+    func ofOtherKind() async throws {
+        try await ItemApp.with { world in
+            let ann = try ItemApp.token(of: "ann")
+            try await world.expect(201, as: ann, "PUT", Self.phone, ItemApp.registration("a:1"))
+            for (status, user) in [(201, #""bob""#), (200, "null")] {
+                let calls = GatewayWorld.registration(1, #", "kind": "voip", "user": \#(user)"#)
+                try await world.expect(status, "PUT", Self.phone, calls)
+                try await world.expect(404, "unknown_device", as: ann, "DELETE", Self.phone)
+            }
+            try await world.expect(204, "DELETE", Self.phone + "?kind=voip")
+            try await world.expect(204, as: ann, "DELETE", Self.phone)
+        }
+    }
+
     @Test("opens nothing else, and is refused if no key of the app has signed it")
     func limits() async throws {
         try await ItemApp.with { world in

@@ -26,12 +26,17 @@ struct OwnDevices: Sendable {
         return user
     }
 
-    /// Throws unless the caller may change the installation.
+    /// Throws unless the caller may change all registrations of the installation. A user may not if one of another kind
+    /// has another user, or none.
     ///
     /// Another user may get the installation between this check and the change, which then meets that user's.
     func check(_ call: Call, _ installation: String, in app: AppRecord) async throws(Problem) {
-        guard call.user != nil else { return }
-        guard try await alertRegistration(of: installation, call, in: app) != nil else { throw .unknownDevice }
+        guard let user = call.user else { return }
+        let known = try await stored(installation, in: app)
+        guard known.allSatisfy({ $0.isOf(user) }), let device = known.first(where: { $0.kind == .alert }) else {
+            throw .unknownDevice
+        }
+        try await ask(.device, user, HookRequest.Device(device), in: app)
     }
 
     /// Returns the installation's registration of kind alert, to which the pushes of subscriptions go; nil: it has none.
