@@ -153,6 +153,8 @@ enum FollowerSQL {
     /// It locks an item before it deletes its row in item_due, as updates do. So an update that comes later writes the
     /// row anew, and one that came before has raised the item's number. The items come in the order of their apps and
     /// names, in which updates lock them.
+    ///
+    /// The lock is shared, because a modification has the same one when it waits for a subscription that the round keeps.
     static let end = Statement(
         "follower_end",
         """
@@ -161,7 +163,7 @@ enum FollowerSQL {
         ), locked AS MATERIALIZED (
             SELECT i.id, i.seq FROM unnest(:items, :complete) AS asked (id, is_complete)
             CROSS JOIN LATERAL (
-                SELECT id, seq FROM items WHERE id = asked.id AND asked.is_complete LIMIT 1 FOR NO KEY UPDATE
+                SELECT id, seq FROM items WHERE id = asked.id AND asked.is_complete LIMIT 1 FOR SHARE
             ) AS i
         ), done AS (
             DELETE FROM item_due d USING ended, locked

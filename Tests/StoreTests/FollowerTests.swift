@@ -298,6 +298,20 @@ struct FollowerTests {
         }
     }
 
+    @Test("get their pushes while an activation has locked the item")
+    func besideActivation() async throws {
+        try await withItems { items in
+            try await items.register("phone")
+            try await items.subscribe("phone", try Self.price().pausing(0))
+            try await items.update("anduct", #"{"last_price": 1}"#)
+            try await items.world.pool.transaction { transaction throws(PostgresError) in
+                _ = try await transaction.run(query("SELECT FROM items FOR SHARE"))
+                do { #expect(try await items.follow(at: after(1)) == [1]) } catch { Issue.record(error) }
+            }
+            #expect(try await items.number(of: "item_due") == 0)
+        }
+    }
+
     @Test("get a push at once from two rounds in two processes")
     func twoProcesses() async throws {
         try await withItems { items in
