@@ -72,7 +72,8 @@ package struct ItemPushStore: Sendable {
         _ turn: ClaimTurn, _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> ItemPushReply
     ) async throws(StoreFault) -> ItemPushReply {
         do throws(StoreFault) {
-            let reply = try await translated(await pool.retryingTransaction(body))
+            let reply = try await translated(
+                await pool.retryingTransaction { transaction throws(PostgresError) in try await body(transaction) })
             turn.succeeded()
             if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
             return reply

@@ -70,14 +70,12 @@ extension SimulatedStore {
         for row in notified { note(row) }
         for row in held { hold(row) }
         for (registration, opensAt) in shut { setWindow(of: registration, opensAt) }
+        if let stop { lastFollowed = stop.app.value }
+        let complete = ordered(due).map(\.id).prefix { $0 != stop?.id }
         for row in due {
-            guard let item = item(row.item), let stop else {
-                end(row, limit, now)
-                continue
-            }
-            if item.id == stop.id {
-                pause(row, behind: candidates.last { $0.item.id == item.id }?.subscription.id, now)
-            } else if (item.updatedAt, item.id) > (stop.updatedAt, stop.id) {
+            if row.item == stop?.id {
+                pause(row, behind: candidates.last { $0.item.id == row.item }?.subscription.id, now)
+            } else if complete.contains(row.item) {
                 end(row, limit, now)
             }
         }
@@ -146,12 +144,20 @@ extension SimulatedStore {
 
     private typealias Candidate = (item: ItemRow, follower: ItemFollowerRow, subscription: ItemSubscriptionRow)
 
-    /// The followers that miss an update. Those of the item that was updated last come first.
+    /// The items app by app, as they were claimed. Of an app the item that was updated last comes first.
+    private func ordered(_ due: [DueItemRow]) -> [ItemRow] {
+        func turn(_ item: ItemRow) -> Int { due.firstIndex { $0.app == item.app } ?? 0 }
+        return due.compactMap { item($0.item) }.sorted { one, other in
+            let (first, second) = (turn(one), turn(other))
+            return first == second
+                ? (one.updatedAt, one.id) > (other.updatedAt, other.id) : first < second
+        }
+    }
+
+    /// The followers that miss an update, in the order of their items.
     private func candidates(of due: [DueItemRow], _ limit: Int) -> [Candidate] {
-        let read = due.compactMap { row in item(row.item).map { (row: row, item: $0) } }
-        let newest = read.sorted { ($0.item.updatedAt, $0.item.id) > ($1.item.updatedAt, $1.item.id) }
-        return newest.flatMap { row, item in
-            next(of: row, limit).compactMap { follower -> Candidate? in
+        ordered(due).flatMap { item in
+            (due.first { $0.item == item.id }.map { next(of: $0, limit) } ?? []).compactMap { follower -> Candidate? in
                 guard let subscription = itemSubscription(follower.subscription),
                     item.state.lastSeq(naming: subscription.terms.fields) > follower.sentSeq
                 else { return nil }
