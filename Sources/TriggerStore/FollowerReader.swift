@@ -40,7 +40,7 @@ struct LockedFollower: Sendable {
     fileprivate(set) var deviceDueAt: WallInstant?
     /// The other items with updates that it misses.
     fileprivate(set) var others: [OtherItem] = []
-    /// Of all items with updates that it misses, the one that was updated last. The push shows its texts.
+    /// The item that was updated last, among those with updates that it misses. The push shows its texts.
     fileprivate(set) var newest: StoredItem
 
     /// Reads a row of `FollowerSQL.read` behind its place.

@@ -162,12 +162,13 @@ struct ServedItemSubscriptionTests {
                 ItemApp.activation(#", "device": \#(ItemApp.registration(token))"#)
             }
             let first = try await world.expect(201, "POST", Self.all, activation("first:of-a-phone"), headers: once)
-            try await world.expect(200, "PUT", ItemApp.device("phone"), ItemApp.registration("second:of-a-tab"))
+            try await world.expect(200, "PUT", ItemApp.device("phone"), ItemApp.registration("second:of-a-new-tab"))
             let again = try await world.expect(201, "POST", Self.all, activation("first:of-a-phone"), headers: once)
             #expect(again.body == first.body && again.header("idempotency-replayed") == "true")
             try await world.refuse(
                 .idempotencyMismatch, "POST", Self.all, activation("third:of-a-watch"), headers: once)
-            #expect(try await world.expect(200, "GET", ItemApp.device("phone")).member("token")?.string == "…-tab")
+            let token = try await world.expect(200, "GET", ItemApp.device("phone")).member("token")?.string
+            #expect(token?.hasSuffix("tab") == true, "\(token ?? "")")
         }
     }
 

@@ -200,7 +200,9 @@ struct FiringTests {
             updates[999] = try ItemWorld.update("a", #"{"f1": 7, "f200": 9}"#)
             let result = await items.stores.updates.take(updates, app: items.world.app, now: dawn)
             #expect(result.replies.allSatisfy { $0 == .success(.taken) })
-            #expect(try await items.held().map(\.texts) == [["7"], ["-1.5"], ["-2"]])
+            let held = try await items.held()
+            // The first conversion of "-1.5" fails, and the trigger with it.
+            #expect(held.map(\.texts) == [["7"], ["-2"]])
         }
     }
 

@@ -113,7 +113,7 @@ struct ItemPushPlanTests {
         let follower = try ItemWorld.terms(["a"])
         try await items.activate("one", follower, coalescing: true)
         let made = try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "\(price) > 1"))
-        try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "${last_price}.equals(\"1\")"))
+        try await items.subscribe("one", try ItemWorld.terms(["a"], trigger: "${last_price}.equals(\"2\")"))
         for other in ["two", "three"] { try await items.subscribe(other, follower) }
         try await items.subscribe("two", try ItemWorld.terms(["a", "b"]))
         try await items.update("a", #"{"last_price": 2}"#)

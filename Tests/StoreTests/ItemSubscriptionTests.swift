@@ -269,7 +269,7 @@ struct ItemSubscriptionTests {
             let store = items.stores.subscriptions
             let first = try await items.subscribe("phone", try Self.above(9))
             for bound in [1, 8] { try await items.subscribe("phone", try Self.above(bound)) }
-            try await items.subscribe("phone", try Self.beside(1))
+            try await items.subscribe("phone", try Self.beside(2))
             try await items.subscribe("tablet", try ItemWorld.terms(["anduct"], expiresAt: dawn + .seconds(1)))
             try await items.update("anduct", #"{"last_price": 2}"#)
             #expect(try await store.remove(first.key, of: tablet, now: dawn) == false)

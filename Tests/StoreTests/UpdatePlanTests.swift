@@ -118,7 +118,7 @@ struct UpdatePlanTests {
             ).map { row throws(PostgresError) in (name: try row.text(), count: Int(try row.int32OrNil() ?? 0)) }
             var plans: [(name: String, plan: String)] = []
             for (name, count) in prepared
-            where ["update_", "idle_items", "audience_check_item"].contains(where: name.contains) {
+            where ["update_", "items_write", "idle_items", "audience_check_item"].contains(where: name.contains) {
                 let isThroughKeys = Self.throughKeys.contains { name.contains($0) }
                 let setting = isThroughKeys ? "EXECUTE planner_through_keys" : "EXECUTE planner_in_key_order"
                 plans.append((name, try await QueryPlanTests.plan(of: name, count, setting, items.world)))

@@ -66,7 +66,7 @@ struct ThresholdTests {
         #expect(try TriggerExpression(parsing: trigger, fields: Self.fields).thresholds.map(\.bound) == bounds)
     }
 
-    @Test("is met by one of its fields wherever a random trigger holds")
+    @Test("finds a random trigger wherever that holds")
     func necessary() throws {
         var random = RandomTrigger(random: SeededGenerator(seed: 200))
         var held = 0
@@ -82,7 +82,7 @@ struct ThresholdTests {
             }
             #expect(isAnyMet, "\(text)")
         }
-        #expect(held > 500)
+        #expect(held > 300)
     }
 
     /// Numbers at which doubles are easily mistaken, as texts of fields and of literals.

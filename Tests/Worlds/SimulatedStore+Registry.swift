@@ -41,7 +41,9 @@ extension SimulatedStore {
         }
         let holder = decision.formerHolder == nil ? nil : holderPlace.map { registrations[$0].id }
         let wasRetired = place.map { !registrations[$0].isLive } ?? false
-        if let holder { makeWindows(movingFrom: holder, to: place.map { registrations[$0].id }) }
+        if let holder, input.kind == .alert {
+            makeWindows(movingFrom: holder, to: place.map { registrations[$0].id })
+        }
         write(decision, input, at: place, app, now)
         endItemSubscriptions(since: before)
         guard

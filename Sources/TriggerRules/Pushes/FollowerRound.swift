@@ -15,7 +15,10 @@ package struct FollowerRound: Sendable {
     private var holding: Set<Int64> = []  // lookup only
 
     /// - Parameter windows: when each registration's window opens. A device that was removed has none.
-    package init(windows: [Int64: WallInstant], now: WallInstant) { (self.windows, self.now) = (windows, now) }
+    package init(
+        windows: [Int64: WallInstant],  // lookup only
+        now: WallInstant
+    ) { (self.windows, self.now) = (windows, now) }
 
     /// - Parameter canSend: whether a message can be made. It is asked only about a follower that may get a push.
     package mutating func decide(_ follower: FollowerStatus, canSend: () -> Bool) -> FollowerFate {

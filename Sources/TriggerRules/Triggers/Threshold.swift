@@ -44,8 +44,8 @@ extension TriggerExpression {
     /// Thresholds of which at least one is satisfied wherever the trigger holds, each once. Empty: no thresholds order the
     /// trigger.
     ///
-    /// Of the conditions that `&&` joins, all hold, so the first one with thresholds speaks for all. Of those that `||`
-    /// joins, one holds, so the thresholds of each are needed.
+    /// All conditions that `&&` joins hold then, so the first one with thresholds speaks for all. One of those that `||`
+    /// joins holds, so the thresholds of each are needed.
     package var thresholds: [Threshold] {
         var different: [Threshold] = []
         for threshold in condition.thresholds where !different.contains(threshold) { different.append(threshold) }
