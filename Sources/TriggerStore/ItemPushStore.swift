@@ -10,8 +10,8 @@ import Store
 package struct ItemPushStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
-    private let followed = ClaimTurn()
-    private let released = ClaimTurn()
+    private let followed = ClaimCursor()
+    private let released = ClaimCursor()
 
     package init(pool: PostgresPool, notifier: WorkNotifier) { (self.pool, self.notifier) = (pool, notifier) }
 
@@ -69,16 +69,16 @@ package struct ItemPushStore: Sendable {
     }
 
     private func round(
-        _ turn: ClaimTurn, _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> ItemPushReply
+        _ cursor: ClaimCursor, _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> ItemPushReply
     ) async throws(StoreFault) -> ItemPushReply {
         do throws(StoreFault) {
             let reply = try await translated(
                 await pool.retryingTransaction { transaction throws(PostgresError) in try await body(transaction) })
-            turn.succeeded()
+            cursor.succeeded()
             if !reply.written.ready.isEmpty { notifier.notify(.parcels) }
             return reply
         } catch {
-            turn.failed()
+            cursor.failed()
             throw error
         }
     }

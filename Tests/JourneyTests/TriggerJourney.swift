@@ -131,7 +131,7 @@ extension TriggerJourney {
     }
 }
 
-/// What the phones received.
+/// The pushes that the phones received.
 extension TriggerJourney {
     /// The payloads that the iPhone received, in their order, once there are as many.
     func payloads(_ count: Int, of phone: Device = iPhone) async throws -> [JSONObject] {

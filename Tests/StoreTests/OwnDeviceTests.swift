@@ -98,7 +98,7 @@ struct OwnDeviceTests {
                 """
             let removal = try await items.world.pool.transaction {
                 transaction throws(PostgresError) -> Task<Bool, any Error> in
-                // As an activation does.
+                // An activation takes the same lock.
                 _ = try await transaction.run(query("SELECT FROM registrations WHERE id = \(phone.value) FOR SHARE"))
                 let removal = Task { try await items.stores.subscriptions.remove(last.key, of: phone, now: dawn) }
                 while try await items.world.pool.number(waiting) < 1 { await Task.yield() }

@@ -23,7 +23,7 @@ struct KilledUpdateTests {
             let second = try await world.gateway()
             // The first answer was lost, so the backend sends the update once more.
             _ = try await second.caller.expect(204, "POST", Self.updates, Self.update)
-            try await world.tellAll()
+            try await world.notifyAll()
             try await second.stopGently()
             try await world.expectOnePushEach()
             let triggered = "SELECT count(*) FROM item_subscriptions WHERE status = 2"
@@ -42,7 +42,7 @@ struct KilledUpdateTests {
             let second = try await world.gateway()
             // Without the key, it would be a second update, which makes a second push.
             _ = try await second.caller.expect(204, "POST", Self.updates, Self.update, idempotencyKey: "the-update")
-            try await world.tellAll()
+            try await world.notifyAll()
             try await second.stopGently()
             try await world.expectOnePushEach()
             #expect(try await world.pool.number("SELECT seq FROM items") == 1)
@@ -106,7 +106,7 @@ private struct PriceWalk {
     struct Threshold {
         let device: Device
         let trigger: String
-        /// What its push carries.
+        /// The text that its push carries.
         let text: String
         let isSatisfied: Bool
 
@@ -203,7 +203,7 @@ extension World {
         }
     }
 
-    fileprivate func tellAll() async throws {
+    fileprivate func notifyAll() async throws {
         try await eventually("every device to get a push") { try self.pushes().count >= self.devices.count }
         try await settleAll()
     }

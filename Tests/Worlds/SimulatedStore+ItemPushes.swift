@@ -294,7 +294,7 @@ extension SimulatedStore {
     }
 }
 
-// What rounds and releases share.
+// The steps that rounds and releases share.
 extension SimulatedStore {
     private mutating func note(_ row: ItemFollowerRow) {
         for place in itemFollowers.indices

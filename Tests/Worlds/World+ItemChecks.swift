@@ -113,7 +113,7 @@ extension SimulatedWorld {
             guard let row, row.sentSeq != former.sentSeq, let subscription = before.itemSubscription(row.subscription)
             else { continue }
             if let held = store.heldPush(of: row.subscription) {
-                // Of several items, the one that was updated last makes the push.
+                // The item that was updated last makes the push of several.
                 if held.item != row.item { items.settle(row.subscription, row.item) }
                 continue
             }

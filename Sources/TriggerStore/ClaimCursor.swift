@@ -4,12 +4,12 @@ import Synchronization
 ///
 /// A round that fails again and again does not stop other apps: the next claim begins with the next app, and takes one
 /// row. Each round that succeeds doubles that.
-final class ClaimTurn: Sendable {
+final class ClaimCursor: Sendable {
     /// No run claims more rows.
     private static let limitMax = 1_024
 
     private let last = Atomic<Int64>(0)
-    private let size = Atomic<Int>(ClaimTurn.limitMax)
+    private let size = Atomic<Int>(ClaimCursor.limitMax)
 
     /// The app after which the next claim begins.
     var app: Int64 {
